@@ -67,13 +67,13 @@ def _where(took: float, before: float, *, quick: bool) -> str:
 
 
 def _iceberg() -> str:
-    from errata.jars import listed
+    from errata.jars import list_jars
 
-    return next(jar.coordinate.rpartition(":")[2] for jar in listed("spark") if "iceberg" in jar.coordinate)
+    return next(jar.coordinate.rpartition(":")[2] for jar in list_jars("spark") if "iceberg" in jar.coordinate)
 
 
 def _answer(name: str, *, quick: bool) -> None:
-    from errata.wiring.archive import prepare_archive
+    from errata.wiring.class_archive import prepare_archive
 
     prepare_archive()  # as `make setup` does; other checkouts on the machine may have pushed it out since
     with tempfile.TemporaryDirectory(prefix=f"errata-bench-{name}-") as place:

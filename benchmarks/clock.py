@@ -27,7 +27,7 @@ class Sample:
     others: float
 
     @property
-    def busy(self) -> bool:
+    def show_spinner(self) -> bool:
         """Whether neighbours used too much of the machine."""
         return self.others > BUSY
 

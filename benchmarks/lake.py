@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import errata
 from benchmarks import product
-from errata.model.views import PlanView
+from errata.views import PlanView
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,7 +76,7 @@ class Lake:
     @property
     def engines(self) -> Any:
         """The adapters, for what no command shows."""
-        return self.client._desk.engines  # noqa: SLF001 - a benchmark may look inside
+        return self.client._workspace.engines  # noqa: SLF001 - a benchmark may look inside
 
     def plan(self, name: str = "bench.daily", partitions: Sequence[str] | None = None) -> PlanView:
         """Every day of the lake, or these."""
@@ -98,11 +98,11 @@ class Lake:
 
     def chunks(self) -> int:
         """Chunks of the last run."""
-        return len(self.client._desk.ledger.chunks(self.last))  # noqa: SLF001
+        return len(self.client._workspace.ledger.progress.chunks(self.last))  # noqa: SLF001
 
     def bare(self, days: Iterable[str] | None = None) -> None:
         """The same transform as one job, with the same write options, over all days or these."""
-        from errata.engines.spark.write import WRITE_OPTIONS
+        from errata.engines.spark.write.append import WRITE_OPTIONS
 
         self.build(self.spark, days).writeTo(TABLE).options(**WRITE_OPTIONS).overwritePartitions()
 

@@ -101,9 +101,9 @@ def _killed(lake: Lake, run_id: str, chunks: int) -> tuple[float, int]:
     command = [sys.executable, "-m", "errata", "-C", str(lake.root), "--json", "run", run_id]
     worker = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with api.open(str(lake.root)) as watching:
-        while watching._desk.ledger.counts(run_id).done < chunks and worker.poll() is None:  # noqa: SLF001
+        while watching._workspace.ledger.progress.counts(run_id).done < chunks and worker.poll() is None:  # noqa: SLF001
             time.sleep(0.1)
     for pid in family(worker.pid):
         os.kill(pid, signal.SIGKILL)
     worker.wait()
-    return time.monotonic() - started, lake.client._desk.ledger.counts(run_id).done  # noqa: SLF001
+    return time.monotonic() - started, lake.client._workspace.ledger.progress.counts(run_id).done  # noqa: SLF001

@@ -93,7 +93,7 @@ class _Log:
     tries: int = 0
     details: list[Mapping[str, object]] = field(default_factory=list)
 
-    def intend(self, detail: Mapping[str, object]) -> str:
+    def open_intent(self, detail: Mapping[str, object]) -> str:
         self.details.append(detail)
         return f"{RUN}-{detail['kind']}"
 
@@ -102,24 +102,24 @@ class _Log:
     def last_look(self) -> None:
         self.tries += 1
 
-    def committed(self, _publication_id: str, _snapshot_id: str) -> None: ...
+    def record_committed(self, _publication_id: str, _snapshot_id: str) -> None: ...
 
-    def abandoned(self, publication_id: str, reason: str) -> NoReturn:
+    def record_abandoned(self, publication_id: str, reason: str) -> NoReturn:
         raise RuntimeError(f"{publication_id}: {reason}")
 
 
 def _answer(root: Path, case: Case) -> dict[str, float]:
-    from errata.engines.iceberg.java import JavaIceberg
-    from errata.engines.iceberg.published import IcebergPublishing
-    from errata.engines.iceberg.refs import ensure_guard, open_branch
-    from errata.engines.iceberg.staged import IcebergStaging
-    from errata.engines.spark.jvm import start_jvm
-    from errata.jars import require
+    from errata.engines.iceberg.commits.java import JavaIceberg
+    from errata.engines.iceberg.commits.publish import IcebergPublishing
+    from errata.engines.iceberg.commits.refs import ensure_guard, open_branch
+    from errata.engines.iceberg.commits.staging import IcebergStaging
+    from errata.engines.spark.runtime.jvm import start_jvm
+    from errata.jars import require_jars
     from errata.model.partition import Grain
     from errata.model.product import Catalog
 
     (root / ".errata").mkdir(parents=True)
-    jars = ":".join(map(str, require()))
+    jars = ":".join(map(str, require_jars()))
     gateway = start_jvm({"spark.driver.memory": case.heap, "spark.driver.extraClassPath": jars}, root / "java.log")
     lake = Catalog("lake", "jdbc", f"sqlite:///{root}/.errata/catalog.db", str(root / "warehouse"))
     bare = {"fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"}
@@ -168,8 +168,8 @@ def _answer(root: Path, case: Case) -> dict[str, float]:
 
 def _replaced(kind: str, target: Any, days: tuple[str, ...], source: str, publishing: Any, log: _Log) -> Any:
     """What publishing and rolling back do, from what is live now to the files of a snapshot."""
-    from errata.model.table import by_partition
-    from errata.publisher.replace import Replacement, carry_out
+    from errata.model.table import group_by_partition
+    from errata.publishing.replacement import Replacement, commit_replacement
 
     version = publishing.version(target)
     order = Replacement(
@@ -178,15 +178,15 @@ def _replaced(kind: str, target: Any, days: tuple[str, ...], source: str, publis
         manifest_digest="digest",
         target=target,
         partitions=days,
-        expected=by_partition(version.live(days), days),
+        expected=group_by_partition(version.live(days), days),
         base_snapshot_id=version.snapshot_id,
-        add=by_partition(publishing.files_of(target, source, days), days),
+        add=group_by_partition(publishing.files_of(target, source, days), days),
         add_from=(source,),
         undo_days=30,
         keep_refs={},
         content_columns=("day",),
     )
-    return carry_out(order, publishing, _never, log)  # type: ignore[arg-type]
+    return commit_replacement(order, publishing, _never, log)  # type: ignore[arg-type]
 
 
 def _pin(table: Any, grain: Any) -> Any:

@@ -16,10 +16,10 @@ from typing import Any
 
 import typer
 
-from errata.cli.main import build
+from errata.cli.main import build_app
+from errata.gate.rules.functions import AGGREGATES, ROW_FUNCTIONS
+from errata.gate.rules.patterns import PII_PATTERNS
 from errata.model.run import ACTIVE, ATTEMPT_MOVES, CHUNK_MOVES, PUBLICATION_MOVES, RUN_MOVES
-from errata.validator.functions import AGGREGATES, ROW_FUNCTIONS
-from errata.validator.patterns import PII_PATTERNS
 
 HERE = Path(__file__).resolve().parent
 SHARED = ("directory", "person", "json_", "yes")
@@ -96,7 +96,7 @@ def commands(group: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 
 def program() -> Any:
     """The program as typer builds it."""
-    return typer.main.get_command(build())
+    return typer.main.get_command(build_app())
 
 
 def cli_page() -> str:

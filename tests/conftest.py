@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from errata.errors import SetupError
-from errata.jars import require
+from errata.jars import require_jars
 from support import jars as extra_jars
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def gateway() -> Any:
     pyspark = pytest.importorskip("pyspark")
     try:
         # all that any suite needs: the class path is fixed when the JVM starts
-        jars = [*require(), *extra_jars.there(*extra_jars.EXTRA)]
+        jars = [*require_jars(), *extra_jars.there(*extra_jars.EXTRA)]
     except SetupError as error:
         pytest.skip(f"{error.message}; {error.hint}")
     settings = {

@@ -93,7 +93,7 @@ class Lake:
     def _spark_conf(self, cores: int, memory: str) -> dict[str, str]:
         from errata import jars
 
-        paths = [str(path) for path in jars.require()]
+        paths = [str(path) for path in jars.require_jars()]
         prefix = f"spark.sql.catalog.{CATALOG}"
         return {
             "spark.driver.memory": memory,

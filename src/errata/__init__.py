@@ -2,10 +2,10 @@
 
 ::
 
-     request ──▶ planner ──▶ ledger ──▶ executor ──▶ staging ──▶ validator ──▶ publisher ──▶ evidence
-       who,       facts +     sealed      chunks on     branch of    measure,      one commit     bundle,
-       what,      policy →    manifest,   Spark, with   the target   judge,        on main, or    audit
-       why        manifest    states      leases        table        diff          back out       chain
+     request ──▶ planning ──▶ approval ──▶ worker ──▶ gate ──▶ publishing ──▶ evidence
+       who,       sealed       quorum,      chunks     measure,   one commit      bundle for
+       what,      manifest     release      on Spark   judge,     on main, or     the auditor
+       why                                             diff       taken back
 
 ``errata.open(project)`` gives a client with one method per command; ``errata.live_context`` gives the daily job the
 same context that a run gives the transform. Importing this module imports no engine.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from errata._version import __version__
 from errata.errors import ErrataError
 from errata.model.context import Context, Mode
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from errata.client import Client
 
 __all__ = ["Client", "Context", "ErrataError", "Mode", "__version__", "live_context", "open"]
-
-__version__ = "0.1.0"
 
 
 def open(project: str = ".", **options: Any) -> Client:  # noqa: A001  reads as errata.open(...)
@@ -35,7 +34,7 @@ def open(project: str = ".", **options: Any) -> Client:  # noqa: A001  reads as 
 
 def live_context(project: str, product: str, interval: tuple[str, str]) -> Context:
     """The context of a daily job over the half-open interval of partitions; no run, no ledger write."""
-    from errata.wiring.live import live_context as make
+    from errata.wiring.live_context import live_context as make
 
     return make(project, product, interval)
 

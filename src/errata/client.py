@@ -1,7 +1,7 @@
 """The Client: every command as a method; it receives its ports and knows no adapter.
 
-A method checks who asks, puts the steps in order through :mod:`errata.executor`, and answers a frozen view whose
-fields are those of ``--json``. ``as_`` is the person who acts.
+Each method resolves the acting person, runs the command from :mod:`errata.commands` and returns a frozen view with the
+fields of ``--json``. ``as_`` is the person to act as.
 """
 
 from __future__ import annotations
@@ -15,38 +15,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
+from errata.approval import authorization
+from errata.commands.compute import control, run
+from errata.commands.look import history, quarantine, status, why
+from errata.commands.plan import approve, plan
+from errata.commands.plan.try_ import try_partitions
+from errata.commands.publish import preview, publish, publish_wait, release, rollback, validate
+from errata.commands.publish.diff import diff
+from errata.commands.publish.report import build_report
+from errata.commands.upkeep import cleanup, erase, evidence
 from errata.errors import UsageError
-from errata.executor import (
-    cleaning,
-    cooperating,
-    dark,
-    deciding,
-    erasing,
-    explaining,
-    exporting,
-    histories,
-    planning,
-    publishing,
-    quarantining,
-    releasing,
-    reporting,
-    stepping,
-    undoing,
-    validating,
-    warranting,
-    witnessing,
-    working,
-)
-from errata.executor.desk import Desk
-from errata.executor.differing import DiffView, diff
-from errata.executor.hazards import watch_guard
-from errata.executor.noticing import notice_live_writes
-from errata.executor.reviewing import review
-from errata.executor.trying import TryView, try_out
+from errata.evidence import head_export
+from errata.live_writers import lease
 from errata.model.audit import Actor, AuditEntry
-from errata.model.duration import instant
+from errata.model.duration import parse_instant
 from errata.model.manifest import Override
-from errata.model.views import (
+from errata.planning.request import Request
+from errata.publishing.hazards import watch_guard
+from errata.publishing.live_writes import notice_live_writes
+from errata.text.escape import escape_text, require_one_line
+from errata.views import (
     AuditView,
     CleanupView,
     CommitsView,
@@ -68,20 +56,21 @@ from errata.model.views import (
     ValidateView,
     WhyView,
 )
-from errata.model.visible import said, visible
-from errata.planner.request import Request
-from errata.report.view import ReportView
+from errata.views.diff import DiffView
+from errata.views.report import ReportView
+from errata.views.run import TryView
+from errata.workspace import Workspace
 
 __all__ = ["Client", "DoctorCheck", "FileProblem", "ProjectTools"]
 
 Partitions = str | Sequence[str] | None
-MAX_NAME = 100
-"""Characters of a person's name."""
+MAX_NAME_LENGTH = 100
+"""Longest name of a person or a live job, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """One thing that must be in order."""
+    """One result of ``errata doctor``."""
 
     name: str
     ok: bool
@@ -90,7 +79,7 @@ class DoctorCheck:
 
 
 class FileProblem(Protocol):
-    """Something wrong in a project file; its text is ``file:line: message``."""
+    """A problem in a project file; its text is ``file:line: message``."""
 
     @property
     def file(self) -> str: ...
@@ -109,34 +98,34 @@ class FileProblem(Protocol):
 
 
 class ProjectTools(Protocol):
-    """What is asked about a project and not about a run."""
+    """Commands about the project itself rather than about a run."""
 
     def doctor(self, *, deep: bool) -> tuple[DoctorCheck, ...]:
-        """Java, jars, catalogs, ledger, guards."""
+        """Check Java, jars, catalogs, ledger and guards."""
 
     def check(self) -> tuple[FileProblem, ...]:
-        """The project files against the transforms and the tables."""
+        """Check the project files against the transforms and the tables."""
 
     def adopt(self, table: str) -> str:
-        """A product file drafted from an existing table."""
+        """Draft a product file from an existing table."""
 
 
 class Client:
-    """One open project."""
+    """One open project; close it, or use it as a context manager."""
 
-    def __init__(self, desk: Desk, project: ProjectTools) -> None:
-        self._desk = desk
+    def __init__(self, workspace: Workspace, project: ProjectTools) -> None:
+        self._workspace = workspace
         self._project = project
-        self._heads: dict[str, str | None] = {}  # by run: main as it was when live writes were looked for
+        self._heads: dict[str, str | None] = {}  # by run id: head of main at the last check for live writes
 
     def redact(self, text: str) -> str:
-        """Text for people, without the values that came from the environment."""
-        return self._desk.project.redact(text)
+        """Text for display, without the values that came from the environment."""
+        return self._workspace.project.redact(text)
 
     @property
     def log(self) -> str:
-        """Where Java's and Spark's own chatter goes."""
-        return str(self._desk.engines.log)
+        """Path of the log file of Java and Spark."""
+        return str(self._workspace.engines.log)
 
     def plan(
         self,
@@ -157,62 +146,85 @@ class Client:
         dry_run: bool = False,
         as_: str | None = None,
     ) -> PlanView:
-        """Resolve, judge and seal a correction; ``restore`` is the snapshot, tag or time whose content is put back."""
-        actor = self._actor(as_)
+        """Plan a correction and submit it for approval.
+
+        ``restore`` is the snapshot, tag or time whose content is put back. ``dry_run`` only shows the plan.
+        """
+        actor = self._build_actor(as_)
         if restore is not None and kind == "restate":
             kind = "restore"
         request = Request(
-            product, said("--reason", reason), actor.person, start, end, partitions, kind, order, canary, supersede,
-            tuple(Override(rule, said(f"--override {rule}", why)) for rule, why in (overrides or {}).items()),
-            prove_determinism, deadline, restore,
-        )  # fmt: skip
-        return planning.make_plan(self._desk, actor, request, dry_run=dry_run)
+            product,
+            require_one_line("--reason", reason),
+            actor.person,
+            start,
+            end,
+            partitions,
+            kind,
+            order,
+            canary,
+            supersede,
+            tuple(
+                Override(rule, require_one_line(f"--override {rule}", why)) for rule, why in (overrides or {}).items()
+            ),
+            prove_determinism,
+            deadline,
+            restore,
+        )
+        return plan.make_plan(self._workspace, actor, request, dry_run=dry_run)
 
     def try_out(
         self, product: str, partitions: str | Sequence[str], *, sample: int = 10, as_: str | None = None
     ) -> TryView:
-        """Compute with the code of now, judge and compare; nothing is written."""
-        return try_out(self._desk, self._actor(as_), product, partitions, sample)
+        """Compute partitions with the current code, judge them and compare them with main; nothing is written."""
+        return try_partitions(self._workspace, self._build_actor(as_), product, partitions, sample)
 
     def show(self, run_id: str) -> PlanView:
-        """A plan again, from the ledger."""
-        return reporting.show(self._desk, self._actor(None), run_id)
+        """A plan as stored in the ledger."""
+        return status.show_plan(self._workspace, self._build_actor(None), run_id)
 
     def manifest_bytes(self, run_id: str) -> bytes:
-        """The exact bytes that were sealed."""
-        return self._desk.ledger.manifest_bytes(self._desk.ledger.run(run_id).run_id, self._actor(None))
+        """The exact bytes of the sealed manifest."""
+        return self._workspace.ledger.runs.manifest_bytes(
+            self._workspace.ledger.runs.get(run_id).run_id, self._build_actor(None)
+        )
 
     def approve(
         self, run_id: str, *, digest: str, note: str = "", break_glass: str | None = None, as_: str | None = None
     ) -> DecisionView:
-        """A second person's yes over the digest; ``break_glass`` is why one person has to do."""
-        actor = self._actor(as_)
-        alone = None if break_glass is None else said("--break-glass", break_glass)
-        return deciding.approve(self._desk, actor, run_id, digest, break_glass=alone, note=said("--note", note))
+        """Approve the plan with this digest.
+
+        ``break_glass`` is the reason why one person decides alone, without a second person or the quorum.
+        """
+        actor = self._build_actor(as_)
+        alone = None if break_glass is None else require_one_line("--break-glass", break_glass)
+        return approve.approve(
+            self._workspace, actor, run_id, digest, break_glass=alone, note=require_one_line("--note", note)
+        )
 
     def decline(self, run_id: str, *, note: str, as_: str | None = None) -> DecisionView:
-        """A person's no, for good."""
-        return deciding.decline(self._desk, self._actor(as_), run_id, said("--note", note))
+        """Decline the plan; this is final."""
+        return approve.decline(self._workspace, self._build_actor(as_), run_id, require_one_line("--note", note))
 
     def run(self, run_id: str, *, parallel: int = 2, max_chunks: int | None = None, as_: str | None = None) -> RunView:
         """Work on a run until nothing is left."""
-        return working.run_chunks(self._desk, self._actor(as_), run_id, parallel=parallel, max_chunks=max_chunks)
+        return run.run_chunks(self._workspace, self._build_actor(as_), run_id, parallel=parallel, max_chunks=max_chunks)
 
     def pause(self, run_id: str, *, as_: str | None = None) -> StateView:
-        """No new chunk is claimed."""
-        return deciding.pause(self._desk, self._actor(as_), run_id)
+        """Pause a run: workers claim no new chunk, and no further group is published."""
+        return control.pause(self._workspace, self._build_actor(as_), run_id)
 
     def resume(self, run_id: str, *, as_: str | None = None) -> StateView:
-        """Chunks may be claimed again."""
-        return deciding.resume(self._desk, self._actor(as_), run_id)
+        """Resume a paused run: chunks may be claimed and groups published again."""
+        return control.resume(self._workspace, self._build_actor(as_), run_id)
 
     def cancel(self, run_id: str, *, now: bool = False, as_: str | None = None) -> StateView:
-        """End a run that is not published; ``now`` stops chunks under way too."""
-        return deciding.cancel(self._desk, self._actor(as_), run_id, now=now)
+        """Cancel a run that is not published; ``now`` also stops running chunks."""
+        return control.cancel(self._workspace, self._build_actor(as_), run_id, now=now)
 
     def retry(self, run_id: str, *, chunk: str | None = None, as_: str | None = None) -> StateView:
-        """Failed chunks may be claimed again."""
-        return deciding.retry(self._desk, self._actor(as_), run_id, chunk)
+        """Let failed chunks be claimed again (default: all of them)."""
+        return control.retry(self._workspace, self._build_actor(as_), run_id, chunk)
 
     def validate(
         self,
@@ -224,27 +236,29 @@ class Client:
     ) -> ValidateView:
         """Assemble, measure and judge the candidate.
 
-        ``thresholds`` is why the thresholds of the product file as it is now should count instead of the sealed ones.
+        ``thresholds`` is the reason for using the thresholds currently in the product file instead of the sealed ones.
         """
-        accepted = {check: said(f"--accept {check}", why) for check, why in (accept or {}).items()}
-        because = None if thresholds is None else said("--thresholds", thresholds)
-        return validating.validate(self._desk, self._actor(as_), run_id, accepted, because)
+        accepted = {check: require_one_line(f"--accept {check}", why) for check, why in (accept or {}).items()}
+        because = None if thresholds is None else require_one_line("--thresholds", thresholds)
+        return validate.validate_run(self._workspace, self._build_actor(as_), run_id, accepted, because)
 
     def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
-        """The candidate against what was accepted before."""
-        return diff(self._desk, self._actor(None), run_id, partitions, sample)
+        """Compare the candidate with the content that it replaces."""
+        return diff(self._workspace, self._build_actor(None), run_id, partitions, sample)
 
     def report(self, run_id: str, *, partitions: Partitions = None, sample: int = 20) -> ReportView:
-        """Everything a reviewer decides by; ``errata.report.page.page`` makes the HTML of it."""
-        return review(self._desk, self._actor(None), run_id, partitions, sample)
+        """Everything a reviewer needs to decide; ``errata.report.page.render_page`` renders it as HTML."""
+        return build_report(self._workspace, self._build_actor(None), run_id, partitions, sample)
 
     def quarantine(self, run_id: str, *, sample: int = 3) -> QuarantineView:
         """Rows that a run set aside, by reason, with samples."""
-        return quarantining.quarantine(self._desk, self._actor(None), run_id, sample)
+        return quarantine.read_quarantine(self._workspace, self._build_actor(None), run_id, sample)
 
     def release(self, run_id: str, *, digest: str | None = None, note: str = "", as_: str | None = None) -> ReleaseView:
-        """A person's yes over candidate, verdict and accepted warnings; after it a service account may publish."""
-        return releasing.release(self._desk, self._actor(as_), run_id, digest, said("--note", note))
+        """Release the candidate, its verdict and its accepted warnings; a service account may publish it afterwards."""
+        return release.release_run(
+            self._workspace, self._build_actor(as_), run_id, digest, require_one_line("--note", note)
+        )
 
     def publish(
         self,
@@ -260,25 +274,28 @@ class Client:
     ) -> PublishView:
         """Publish the candidate in one commit, or its next group where the product publishes in groups.
 
-        ``digest`` is the release digest of what a person looked at; anything else is refused. ``break_glass`` is why no
-        second person can be waited for. ``by_itself``: not as a decision of the person who acts; only under a release,
-        or where the product publishes what its gate found nothing in. ``wait`` goes on until every group is published;
-        ``early`` is why a person does not wait for the hold between two groups.
+        ``digest`` is the release digest that the person reviewed; a candidate with another one is refused.
+        ``break_glass`` is the reason for not waiting for a second person. With ``by_itself`` the call is not a decision
+        of the acting person, so it needs a release, or a clean gate of a product that publishes without one. ``wait``
+        continues until every group is published; ``early`` is the reason for skipping the hold between two groups.
         """
         if wait and partitions is not None:
             raise UsageError("publish with partitions and wait was refused; expected one of them: groups come in turn")
-        actor, alone = self._actor(as_), None if break_glass is None else said("--break-glass", break_glass)
-        sooner = None if early is None else said("--early", early)
+        actor, alone = (
+            self._build_actor(as_),
+            None if break_glass is None else require_one_line("--break-glass", break_glass),
+        )
+        sooner = None if early is None else require_one_line("--early", early)
 
         def once() -> PublishView:
-            return publishing.publish(
-                self._desk, actor, run_id, partitions,
+            return publish.publish_run(
+                self._workspace, actor, run_id, partitions,
                 digest=digest, break_glass=alone, by_itself=by_itself, early=sooner,
             )  # fmt: skip
 
         if not wait:
             return once()
-        return stepping.publish_in_steps(self._desk, actor, run_id, once, holds=early is None)
+        return publish_wait.publish_by_group(self._workspace, actor, run_id, once, holds=early is None)
 
     def dark(
         self,
@@ -289,39 +306,42 @@ class Client:
         rejected: bool = False,
         as_: str | None = None,
     ) -> DarkView:
-        """Make the candidate readable under a name, and old beside new in a view; main is not touched.
+        """Publish a preview: make the candidate readable under a name; main is not touched.
 
-        ``rejected``: also one that did not pass its gate, under a name that says so.
+        ``compare`` adds a view that shows old and new values. ``rejected`` allows a candidate that did not pass its
+        gate, under a name that says so.
         """
-        actor = self._actor(as_)
-        return dark.publish_dark(self._desk, actor, run_id, name, compare=compare, rejected=rejected)
+        actor = self._build_actor(as_)
+        return preview.publish_preview(self._workspace, actor, run_id, name, compare=compare, rejected=rejected)
 
     def publishes_itself(self, run_id: str, *, as_: str | None = None) -> bool:
-        """Whether a validated run needs no person any more, and whoever acts may publish it."""
-        return warranting.goes_on(self._desk, self._actor(as_), run_id)
+        """Whether a validated run may be published without a release, by the acting person."""
+        return authorization.can_publish_unattended(self._workspace, self._build_actor(as_), run_id)
 
     def require_unattended(self, run_id: str, *, as_: str | None = None) -> None:
-        """Refuse before any work what could not publish by itself at the end."""
-        warranting.require_unattended(self._desk, self._actor(as_), run_id)
+        """Refuse a run that could not be published unattended at the end, before any work is done."""
+        authorization.require_unattended(self._workspace, self._build_actor(as_), run_id)
 
     def rollback(
         self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None
     ) -> RollbackView:
-        """Restore what the partitions held before."""
-        return undoing.rollback(self._desk, self._actor(as_), run_id, partitions, said("--reason", reason))
+        """Restore the content that the partitions had before the run was published."""
+        return rollback.roll_back_run(
+            self._workspace, self._build_actor(as_), run_id, partitions, require_one_line("--reason", reason)
+        )
 
     def status(self, run_id: str | None = None) -> StatusView:
-        """All runs, or one."""
-        actor = self._actor(None)
-        watch_guard(self._desk, actor)
+        """Status of one run (default: all runs)."""
+        actor = self._build_actor(None)
+        watch_guard(self._workspace, actor)
         if run_id is not None:
-            run = self._desk.ledger.run(run_id)
-            manifest = self._desk.ledger.manifest(run.run_id, actor)
+            run = self._workspace.ledger.runs.get(run_id)
+            manifest = self._workspace.ledger.runs.manifest(run.run_id, actor)
             known = self._heads.get(run.run_id)
             self._heads[run.run_id] = notice_live_writes(
-                self._desk, actor, run, manifest, "status", known_head=known
+                self._workspace, actor, run, manifest, "status", known_head=known
             )  # fmt: skip
-        return reporting.status(self._desk, actor, run_id)
+        return status.build_status(self._workspace, actor, run_id)
 
     def runs(
         self,
@@ -332,87 +352,96 @@ class Client:
         since: str | None = None,
         accepted_at: str | None = None,
     ) -> RunsView:
-        """Runs of a product or table, or of all; ``accepted_at``: which of them was the truth at that time."""
+        """Runs of a product or table (default: all); with ``accepted_at``, the runs that were current at that time."""
         if accepted_at is not None:
             if states or person or since:
                 raise UsageError("--accepted-at with another filter was refused; expected a product or table at most")
-            return histories.accepted_at(self._desk, instant(accepted_at), what)
-        return histories.runs(self._desk, what, states, person, instant(since) if since else None)
+            return history.find_current_runs(self._workspace, parse_instant(accepted_at), what)
+        return history.list_runs(self._workspace, what, states, person, parse_instant(since) if since else None)
 
-    def history(self, table: str, partition: str, *, most: int = histories.MOST_COMMITS) -> CommitsView:
-        """Who wrote to a partition, newest first; each with the snapshot that a restore would name."""
-        return histories.commits(self._desk, table, partition, most)
+    def history(self, table: str, partition: str, *, most: int = history.MAX_COMMITS) -> CommitsView:
+        """Commits to a partition, newest first, each with the snapshot to restore in order to undo it."""
+        return history.list_commits(self._workspace, table, partition, most)
 
     def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> WhyView:
         """Who changed this number, when and why."""
-        return explaining.why(self._desk, self._actor(None), table, partition, key or {})
+        return why.explain_partition(self._workspace, self._build_actor(None), table, partition, key or {})
 
-    def frozen(self, table: str, partitions: cooperating.Partitions = None, *, wait: str | None = None) -> FrozenView:
-        """What is frozen of these partitions of a governed table; with ``wait`` raises when that does not end."""
+    def frozen(self, table: str, partitions: lease.Partitions = None, *, wait: str | None = None) -> FrozenView:
+        """Freezes of these partitions; with ``wait``, wait for them to end and raise ``Frozen`` if they do not."""
         if wait is None:
-            return cooperating.frozen(self._desk, table, partitions)
-        return cooperating.may_write(self._desk, table, partitions, wait)
+            return lease.describe_freezes(self._workspace, table, partitions)
+        return lease.wait_for_freezes(self._workspace, table, partitions, wait)
 
     def writing(
         self,
         table: str,
-        partitions: cooperating.Partitions = None,
+        partitions: lease.Partitions = None,
         *,
         wait: str = "0s",
         name: str | None = None,
         as_: str | None = None,
-    ) -> AbstractContextManager[cooperating.Lease]:
-        """The lease of a live job that writes these partitions: no run freezes them while it is held."""
-        job = None if name is None else said("name", name, MAX_NAME)
-        return cooperating.writing(self._desk, self._actor(as_), table, partitions, wait=wait, name=job)
+    ) -> AbstractContextManager[lease.Lease]:
+        """Lease for a live job that writes these partitions: no run freezes them while it is held."""
+        job = None if name is None else require_one_line("name", name, MAX_NAME_LENGTH)
+        return lease.acquire_write_lease(
+            self._workspace, self._build_actor(as_), table, partitions, wait=wait, name=job
+        )
 
     def audit_verify(self, *, heads: Sequence[str | Path] = (), keys: Sequence[str | Path] = ()) -> AuditView:
-        """Recheck the chain, against heads in these files and directories, else in ``evidence.heads``."""
-        return witnessing.verify(self._desk, tuple(map(Path, heads)), tuple(map(Path, keys)))
+        """Verify the audit chain against exported heads (default: those in ``evidence.heads``)."""
+        return head_export.verify_against_heads(self._workspace, tuple(map(Path, heads)), tuple(map(Path, keys)))
 
     def audit_head(self, output: str | Path | None = None) -> HeadView:
-        """Sign where the chain stands, and keep it in ``evidence.heads`` and in a new file."""
-        return witnessing.export(self._desk, None if output is None else Path(output))
+        """Sign the head of the audit chain, and write it to ``evidence.heads`` and, if given, to a new file."""
+        return head_export.export_head(self._workspace, None if output is None else Path(output))
 
     def erase_person(self, name: str, *, reason: str, as_: str | None = None) -> ErasedView:
-        """Forget the name behind a pseudonym and what they wrote; the chain stays valid."""
-        return erasing.erase_person(self._desk, self._actor(as_), said("NAME", name), said("--reason", reason))
+        """Erase the name behind a pseudonym and the texts of that person; the audit chain stays valid."""
+        return erase.erase_person(
+            self._workspace,
+            self._build_actor(as_),
+            require_one_line("NAME", name),
+            require_one_line("--reason", reason),
+        )
 
     def erase(self, subjects: Collection[str], *, reason: str, as_: str | None = None) -> ListedView:
-        """Put subjects on the list of those whose rows are neither published nor brought back."""
-        return erasing.list_subjects(self._desk, self._actor(as_), subjects, said("--reason", reason))
+        """Record data subjects as erased: their rows are neither published nor restored."""
+        return erase.add_erased_subjects(
+            self._workspace, self._build_actor(as_), subjects, require_one_line("--reason", reason)
+        )
 
     def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Entries of the chain, oldest first."""
-        full = self._desk.ledger.run(run_id).run_id if run_id else None
-        return self._desk.ledger.audit_log(full, limit)
+        full = self._workspace.ledger.runs.get(run_id).run_id if run_id else None
+        return self._workspace.ledger.audit.readable_entries(full, limit)
 
     def evidence(
         self, run_id: str, *, with_diff: bool = True, as_: str | None = None
-    ) -> tuple[exporting.EvidenceView, bytes]:
-        """Everything that proves a run, as the bytes of one signed file; ``errata evidence verify`` judges it."""
-        return exporting.export(self._desk, self._actor(as_), run_id, with_diff=with_diff)
+    ) -> tuple[evidence.EvidenceView, bytes]:
+        """Export the evidence of a run as one signed file; ``errata evidence verify`` checks it."""
+        return evidence.export_evidence(self._workspace, self._build_actor(as_), run_id, with_diff=with_diff)
 
     def cleanup(self, run_id: str | None = None, *, dry_run: bool = False, as_: str | None = None) -> CleanupView:
         """Remove branches and tags that nothing needs any more."""
-        return cleaning.cleanup(self._desk, self._actor(as_), run_id, dry_run=dry_run)
+        return cleanup.cleanup(self._workspace, self._build_actor(as_), run_id, dry_run=dry_run)
 
     def doctor(self, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
-        """Java, jars, catalogs, ledger, guards."""
+        """Check Java, jars, catalogs, ledger and guards."""
         return self._project.doctor(deep=deep)
 
     def check(self) -> tuple[FileProblem, ...]:
-        """The project files against the transforms and the tables."""
+        """Check the project files against the transforms and the tables."""
         return self._project.check()
 
     def adopt(self, table: str) -> str:
-        """A product file drafted from an existing table."""
+        """Draft a product file from an existing table."""
         return self._project.adopt(table)
 
     def close(self) -> None:
-        """Give back the connections to catalogs and ledger."""
-        self._desk.engines.close()
-        self._desk.ledger.close()
+        """Close the connections to catalogs and ledger."""
+        self._workspace.engines.close()
+        self._workspace.ledger.close()
 
     def __enter__(self) -> Self:
         return self
@@ -420,15 +449,15 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _actor(self, person: str | None) -> Actor:
-        user = _os_user()
-        name = said("--as", person or os.environ.get("ERRATA_USER") or user, MAX_NAME)
-        project = self._desk.project
-        return Actor(project.known_as(name), user, visible(socket.gethostname()), project.single_user)
+    def _build_actor(self, person: str | None) -> Actor:
+        user = _read_os_user()
+        name = require_one_line("--as", person or os.environ.get("ERRATA_USER") or user, MAX_NAME_LENGTH)
+        project = self._workspace.project
+        return Actor(project.resolve_alias(name), user, escape_text(socket.gethostname()), project.single_user)
 
 
-def _os_user() -> str:
+def _read_os_user() -> str:
     try:
-        return visible(getpass.getuser())
+        return escape_text(getpass.getuser())
     except (KeyError, OSError):
         return f"uid-{os.getuid()}"

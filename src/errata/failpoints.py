@@ -1,9 +1,9 @@
-"""Named places where a test may stop, kill or delay the process; off, each costs one look at an empty dict.
+"""Named points where a test may stop, kill or delay the process; when off, each costs one look at an empty dict.
 
-``ERRATA_FAILPOINTS="publish.before_commit=kill"`` in the environment, or :func:`arm` in the same process. Actions:
-``kill`` (SIGKILL to this process), ``raise``, ``pause:<path>`` (creates the file and waits until it is deleted, at
-most 60 s), each optionally ``@n`` for the n-th hit only. Every name is listed in ``NAMES``; an unknown one is an
-error, and a test walks the list so that each boundary is exercised.
+Set ``ERRATA_FAILPOINTS="publish.before_commit=kill"`` in the environment, or use :func:`arm` in the same process.
+Actions: ``kill`` (SIGKILL to this process), ``raise``, ``pause:<path>`` (creates the file and waits until it is
+deleted, at most 60 s), each optionally with ``@n`` for the n-th hit only. ``NAMES`` lists every name; an unknown name
+is an error, and a test walks the list so that each boundary is exercised.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from errata.errors import EngineError, UsageError
-
-__all__ = ["NAMES", "arm", "failpoint"]
 
 NAMES = (
     "ledger.before_commit",
@@ -74,15 +72,15 @@ _armed: dict[str, Callable[[], None]] = {}
 
 
 def failpoint(name: str) -> None:
-    """Do what a test asked for at this point; nothing otherwise."""
+    """Run the action armed at this point, if any."""
     if _armed and (action := _armed.get(name)):
         action()
 
 
 @contextmanager
 def arm(name: str, action: Callable[[], None]) -> Iterator[None]:
-    """Run ``action`` whenever the point is passed inside this block (in this process)."""
-    _known(name)
+    """Run ``action`` whenever this process passes the point inside the block."""
+    _require_known(name)
     _armed[name] = action
     try:
         yield
@@ -90,12 +88,12 @@ def arm(name: str, action: Callable[[], None]) -> Iterator[None]:
         del _armed[name]
 
 
-def _known(name: str) -> None:
+def _require_known(name: str) -> None:
     if name not in NAMES:
         raise UsageError(f"failpoint {name!r} is not known; expected one of {', '.join(NAMES)}")
 
 
-def _action(text: str) -> Callable[[], None]:
+def _parse_action(text: str) -> Callable[[], None]:
     verb, _, nth = text.partition("@")
     wanted, seen, lock = int(nth or 0), [0], threading.Lock()
 
@@ -123,11 +121,11 @@ def _pause(marker: Path) -> None:
         time.sleep(0.02)
 
 
-def _from_environment(text: str) -> None:
+def _arm_from_environment(text: str) -> None:
     for item in filter(None, text.split(",")):
         name, _, action = item.partition("=")
-        _known(name)
-        _armed[name] = _action(action)
+        _require_known(name)
+        _armed[name] = _parse_action(action)
 
 
-_from_environment(os.environ.get("ERRATA_FAILPOINTS", ""))
+_arm_from_environment(os.environ.get("ERRATA_FAILPOINTS", ""))

@@ -1,4 +1,4 @@
-"""For live jobs that write beside corrections: ask what is frozen, and hold corrections off while you write.
+"""For live jobs that write to governed tables: check for freezes, and keep corrections from freezing while you write.
 
 ::
 
@@ -7,8 +7,8 @@
     with errata.live.writing("/srv/finsight", "lake.fin.daily_revenue", ["2026-03-01"], wait="10min"):
         write_the_day()
 
-``project`` is the project's directory, or a client that is open already. Reads the project files and the ledger; no
-Spark, no JVM, no lake. Only products with ``publish: {on_live_write: freeze}`` ever freeze anything.
+``project`` is the project's directory, or an open client. Reads the project files and the ledger; needs no Spark, no
+JVM and no lake. Only products with ``publish: {on_live_write: freeze}`` ever freeze partitions.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from errata.errors import Frozen
 
 if TYPE_CHECKING:
     from errata.client import Client
-    from errata.executor.cooperating import Lease, Partitions
-    from errata.model.views import FreezeView
+    from errata.live_writers.lease import Lease, Partitions
+    from errata.views import FreezeView
 
 __all__ = ["Frozen", "frozen", "writing"]
 
 
 def frozen(project: str | Client, table: str, partitions: Partitions = None) -> tuple[FreezeView, ...]:
-    """The freezes of these partitions, of any of the table's by default: which run, why, until when.
+    """Open freezes of these partitions (default: of the whole table), each with its run, reason and end.
 
-    Nothing keeps a freeze from starting right after the answer; a job that writes uses :func:`writing`.
+    A freeze may start right after this returns, so a job that writes uses :func:`writing`.
     """
-    with _client(project) as client:
+    with _open_client(project) as client:
         return client.frozen(table, partitions).by
 
 
@@ -40,17 +40,17 @@ def frozen(project: str | Client, table: str, partitions: Partitions = None) -> 
 def writing(
     project: str | Client, table: str, partitions: Partitions = None, *, wait: str = "0s", name: str | None = None
 ) -> Iterator[Lease]:
-    """Write these partitions, of any of the table's by default, while no correction freezes them.
+    """Hold a write lease on these partitions (default: the whole table), so that no correction freezes them meanwhile.
 
-    Raises :class:`Frozen` when one does and goes on for longer than ``wait`` (``30s``, ``10min``, ``2h``). ``name`` is
-    what people see of the job.
+    Raises :class:`Frozen` if a correction has frozen them and does not end within ``wait`` (``30s``, ``10min``,
+    ``2h``). ``name`` is how the job appears in messages.
     """
-    with _client(project) as client, client.writing(table, partitions, wait=wait, name=name) as lease:
+    with _open_client(project) as client, client.writing(table, partitions, wait=wait, name=name) as lease:
         yield lease
 
 
 @contextmanager
-def _client(project: str | Client) -> Iterator[Client]:
+def _open_client(project: str | Client) -> Iterator[Client]:
     if not isinstance(project, str):
         yield project
         return

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from errata.errors import EngineError, ErrataError
-from errata.evidence.keys import generate
+from errata.evidence.keys import generate_key_pair
 from errata.failpoints import arm
-from spark import test_erased, test_modes, test_new_columns, test_quarantine
+from spark import test_erasure, test_modes, test_new_columns, test_quarantine
 from support.world import PRODUCT, TABLE, World
 
 __all__ = ["STORIES", "Step", "Story", "Telling"]
@@ -166,7 +166,7 @@ def _erase(telling: Telling) -> None:
 
 def _are_listed(telling: Telling) -> None:
     assert telling.world.client.erase(["nobody here", "nor here"], reason="again", as_="bo").already == 2
-    rows = telling.world.sql(f"SELECT * FROM {test_erased.LIST}")
+    rows = telling.world.sql(f"SELECT * FROM {test_erasure.LIST}")
     # a request that the catalog got late may list someone twice, which nothing counts
     assert len({tuple(row) for row in rows}) == 2
 
@@ -174,7 +174,7 @@ def _are_listed(telling: Telling) -> None:
 def _told_once(telling: Telling) -> None:
     world = telling.world
     telling.world.client.cleanup(as_="ana")  # pays what a publication still owes
-    (publication, *taken_back) = world.client._desk.ledger.publications(telling.run)
+    (publication, *taken_back) = world.client._workspace.ledger.publications.list(telling.run)
     assert test_modes.told(world, publication.pub_id) == test_modes.corrected(world, world.days)
     assert all(len(test_modes.told(world, one.pub_id)) == len(world.expected()) for one in taken_back)
 
@@ -201,9 +201,9 @@ def _no_shadow(telling: Telling) -> None:
 
 def _governed(make: Callable[..., World], place: Path) -> World:
     key = place / "key"
-    generate(key)
-    project = f'erasure: {{table: {test_erased.LIST}, key: "{key}"}}\n'
-    return make(product=test_erased.NAMES_SUBJECTS, project=project, days=1)
+    generate_key_pair(key)
+    project = f'erasure: {{table: {test_erasure.LIST}, key: "{key}"}}\n'
+    return make(product=test_erasure.NAMES_SUBJECTS, project=project, days=1)
 
 
 def _poisoned(make: Callable[..., World], _place: Path) -> World:

@@ -88,13 +88,13 @@ class Saved:
     def before(self, story: Story, step: Step) -> tuple[Telling, FaultyProxy]:
         """The story as it was before this step."""
         if story.name not in self._told:
-            self._told[story.name] = self._tell(story)
+            self._told[story.name] = self._report_change(story)
         proxy, moments = self._told[story.name]
         savepoint, telling = moments[step.name]
         savepoint.restore()
         return replace(telling), proxy
 
-    def _tell(self, story: Story) -> tuple[FaultyProxy, dict[str, tuple[Savepoint, Telling]]]:
+    def _report_change(self, story: Story) -> tuple[FaultyProxy, dict[str, tuple[Savepoint, Telling]]]:
         root = self._places.mktemp(story.name.replace(" ", "_"))
         (root / ".errata").mkdir()
         proxy = self._stack.enter_context(FaultyProxy.before(self._catalogs.catalog(root / ".errata")))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from spark.test_dark import test_a_candidate_is_read_by_name_and_beside_what_it_replaces
 from spark.test_groups import test_readers_see_one_group_after_the_other
 from spark.test_mode_guarantees import (
     test_conflict_detected,
@@ -13,6 +12,7 @@ from spark.test_mode_guarantees import (
     test_whole_scope_at_once,
 )
 from spark.test_modes import test_corrections_history_kept, test_version_history_kept
+from spark.test_preview import test_a_candidate_is_read_by_name_and_beside_what_it_replaces
 from spark.test_rewrite import test_rows_that_others_write_meanwhile_are_kept_and_in_scope_they_are_a_conflict
 
 __all__ = [

@@ -15,7 +15,7 @@ import pytest
 from pyarrow import fs
 
 from errata.errors import RunFailed
-from errata.jars import listed
+from errata.jars import list_jars
 from support.jars import missing
 from support.lakes import Lake
 from support.moto import KEY, REGION, SECRET, MotoServer
@@ -87,11 +87,11 @@ def test_a_correction_on_s3_reads_pinned_objects_and_is_published_and_taken_back
     world = make_world(days=3, product=PRODUCT)
     upload(world, s3)
     run = world.to("validated")
-    manifest = world.client._desk.ledger.manifest(run)
+    manifest = world.client._workspace.ledger.runs.manifest(run)
     (pin,) = manifest.inputs
-    files = json.loads(world.client._desk.ledger.get_part(str(pin.files_part)))
+    files = json.loads(world.client._workspace.ledger.parts.get(str(pin.files_part)))
     assert {file["version"] for part in files.values() for file in part} == {f"etag:{tag}" for tag in etags(s3)}
-    assert manifest.code.jars.items() >= {jar.coordinate: jar.sha256 for jar in listed("s3")}.items()
+    assert manifest.code.jars.items() >= {jar.coordinate: jar.sha256 for jar in list_jars("s3")}.items()
     assert world.rows() == world.wrong()
     assert world.client.publish(run, as_="bo").data_files_written == 0
     assert world.rows() == read_apart(s3, world.days)

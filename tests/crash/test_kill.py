@@ -75,10 +75,10 @@ def test_killed_while_running_done_chunks_are_kept_and_the_result_is_the_same(at
     world, run = at("approved")
     nth = "@2" if point.startswith(("chunk.", "stage.")) else ""
     _killed(world, point, "run", run, "--parallel", "1", person="ana", nth=nth)
-    done = {c.chunk_id for c in world.client._desk.ledger.chunks(run) if c.state.value == "done"}
+    done = {c.chunk_id for c in world.client._workspace.ledger.progress.chunks(run) if c.state.value == "done"}
     assert len(done) == {"stage.after_adopt": 2, "run.before_staged": 2}.get(point, 1 if nth else 0)
     view = world.client.run(run, as_="ana")
-    attempts = world.client._desk.ledger.attempts(run)
+    attempts = world.client._workspace.ledger.progress.attempts(run)
     assert view.state == "staged"
     assert all(a.fence == 1 for a in attempts if a.chunk_id in done), "a completed chunk was computed again"
     _finish(world, run)

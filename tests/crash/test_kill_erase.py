@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import errata
-from errata.evidence.keys import generate
+from errata.evidence.keys import generate_key_pair
 
 PROJECT = """\
 project: p
@@ -24,7 +24,7 @@ def test_killed_before_someone_is_listed_the_same_command_lists_them_once(tmp_pa
     """The audit has that it was asked; nobody is on the list; repeated twice, they are on it once."""
     (tmp_path / "errata.yaml").write_text(PROJECT)
     (tmp_path / "catalog.db").touch()
-    generate(tmp_path / "erasure")
+    generate_key_pair(tmp_path / "erasure")
     command = [sys.executable, "-m", "errata", "-C", str(tmp_path), "erase", "add", "--from", "-", "--reason", "114"]
     failing = {**os.environ, "ERRATA_FAILPOINTS": "erase.before_add=kill"}
     killed = subprocess.run(command, env=failing, input=b"A-17\n", capture_output=True, check=False, timeout=60)

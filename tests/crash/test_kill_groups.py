@@ -33,7 +33,7 @@ def test_killed_among_groups_each_is_published_once_and_the_hold_is_kept(make_wo
     _killed(world, point, "publish", run, "--wait", "--yes", person="bo")
     view = world.client.publish(run, wait=True, as_="bo")
     assert (view.state, world.rows()) == ("published", world.expected())
-    landed = [p for p in world.client._desk.ledger.publications(run) if p.state.value == "committed"]
+    landed = [p for p in world.client._workspace.ledger.publications.list(run) if p.state.value == "committed"]
     assert [p.partitions for p in landed] == [(day,) for day in reversed(world.days)]
     told = [str(p.settled_at) for p in landed]
     assert all(_seconds(later) - _seconds(earlier) >= 1.0 for earlier, later in itertools.pairwise(told))

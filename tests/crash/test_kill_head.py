@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from errata.evidence.heads import read_heads
-from errata.evidence.keys import generate
+from errata.evidence.keys import generate_key_pair
 from errata.ledger import Ledger
 from errata.model.audit import Actor
 
@@ -26,9 +26,9 @@ def test_killed_before_a_head_is_kept_the_next_export_keeps_it(tmp_path: Path):
     """Nothing is in the directory, the ledger is as it was, and the same head comes out of the second try."""
     (tmp_path / "errata.yaml").write_text(PROJECT)
     (tmp_path / "worm").mkdir()
-    generate(tmp_path / "signing")
+    generate_key_pair(tmp_path / "signing")
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
-        entry = ledger.note(None, Actor("ana", "ana", "h"), "note")
+        entry = ledger.audit.note(None, Actor("ana", "ana", "h"), "note")
     command = [sys.executable, "-m", "errata", "-C", str(tmp_path), "audit", "head"]
     failing = {**os.environ, "ERRATA_FAILPOINTS": "audit.before_head=kill"}
     killed = subprocess.run(command, env=failing, capture_output=True, check=False, timeout=60)

@@ -32,7 +32,7 @@ def test_killed_before_the_correction_rows_the_next_command_writes_them_once(mak
     assert any("not done yet: corrections" in warning for warning in world.client.status(run).warnings)
     world.client.cleanup(as_="ana")
     assert modes.told(world, world.publication(run)) == modes.corrected(world, world.days)
-    assert world.client._desk.ledger.debts() == ()
+    assert world.client._workspace.ledger.facts.list_outbox() == ()
     assert world.client.publish(run, as_="bo").already
     assert modes.told(world, world.publication(run)) == modes.corrected(world, world.days)
 

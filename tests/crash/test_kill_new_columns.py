@@ -22,9 +22,9 @@ def test_killed_while_staging_the_shadow_is_used_again(make_world: Make, point: 
     nth = "@2" if point.startswith("stage.") else ""
     _killed(world, point, "run", run, "--parallel", "1", person="ana", nth=nth)
     assert not columns(world) & set(NEW)
-    done = {c.chunk_id for c in world.client._desk.ledger.chunks(run) if c.state.value == "done"}
+    done = {c.chunk_id for c in world.client._workspace.ledger.progress.chunks(run) if c.state.value == "done"}
     assert world.client.run(run, as_="ana").state == "staged"
-    assert all(a.fence == 1 for a in world.client._desk.ledger.attempts(run) if a.chunk_id in done)
+    assert all(a.fence == 1 for a in world.client._workspace.ledger.progress.attempts(run) if a.chunk_id in done)
     assert len(shadows(world)) == 1
     _publish(world, run)
 

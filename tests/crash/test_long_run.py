@@ -37,7 +37,7 @@ class Shop:
         size = sum(path.stat().st_size for path in self.lake.events.rglob("*.parquet"))
         workshop.lay_out_over(root, chunk_kilobytes=max(1, size // chunks // 1000))
         self.client = errata.open(str(root), spark=spark, narrate=lambda _: None)
-        history.write_history(self.client._desk.engines.runtime.session, self.lake, count=days)
+        history.write_history(self.client._workspace.engines.runtime.session, self.lake, count=days)
 
     def approved(self, reason: str) -> tuple[str, int]:
         """A run over all days, ready to start, and its number of chunks."""

@@ -106,8 +106,8 @@ def test_a_worker_whose_heart_stopped_learns_it_and_its_spark_jobs_are_cancelled
     slow = tmp_path / "slow"
     world = make_world(days=1, transform=SLOW_ONCE.replace("FLAG", str(slow)))
     run = world.to("approved")
-    for module in ("attempting", "looping"):
-        monkeypatch.setattr(f"errata.executor.{module}.LEASE_SECONDS", 1.0)
+    for module in ("worker.attempt", "worker.loop"):
+        monkeypatch.setattr(f"errata.{module}.LEASE_SECONDS", 1.0)
     slow.touch()
     frozen = threading.Event()
     tracker = world.spark.sparkContext.statusTracker()
@@ -115,8 +115,10 @@ def test_a_worker_whose_heart_stopped_learns_it_and_its_spark_jobs_are_cancelled
         errata.open(str(world.root), spark=world.spark, narrate=world.said.append) as first,
         ThreadPoolExecutor(1) as other,
     ):
-        beat = first._desk.ledger.heartbeat
-        monkeypatch.setattr(first._desk.ledger, "heartbeat", lambda *given: frozen.wait(90) and beat(*given))
+        beat = first._workspace.ledger.chunks.heartbeat
+        monkeypatch.setattr(
+            first._workspace.ledger.chunks, "heartbeat", lambda *given: frozen.wait(90) and beat(*given)
+        )
         old = other.submit(first.run, run, parallel=1, as_="ana")
         try:
             wait_until(

@@ -140,7 +140,7 @@ class TestCorrection:
         """Bare Spark writes the wrong history; a run interrupted half-way and joined again publishes the right one."""
         lake = Lake(project / "lake")
         # The engine's session has the project's catalog under the same name as the nightly job's.
-        history.write_history(client._desk.engines.runtime.session, lake, count=SMALL)
+        history.write_history(client._workspace.engines.runtime.session, lake, count=SMALL)
         wrong = independent.compare(lake)
         assert wrong.days == SMALL
         assert wrong.rows / 2 < wrong.wrong < wrong.rows

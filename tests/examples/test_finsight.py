@@ -210,7 +210,7 @@ class TestTamperedCopy:
             (project / folder).mkdir()
         with Ledger.open(f"sqlite:///{project}/.errata/ledger.db") as ledger:
             run = plan(ledger)
-            ledger.move(run.run_id, RunState.APPROVED, actor=BO)
+            ledger.runs.move(run.run_id, RunState.APPROVED, actor=BO)
         copy, entry = workshop.tampered_copy(project)
         assert independent.verify_chain(project / ".errata" / "ledger.db").first_bad is None
         assert independent.verify_chain(copy / ".errata" / "ledger.db").first_bad == entry
@@ -358,7 +358,7 @@ class TestWorkshop:
 
 def write_chain(path: Path, *, entries: int) -> None:
     """A log as Errata writes it, hashed by Errata's own code."""
-    from errata.ledger.audit import entry_hash
+    from errata.ledger.audit.chain import entry_hash
     from errata.model.audit import GENESIS, Actor, AuditEntry
 
     with sqlite3.connect(path) as db:

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -26,15 +27,15 @@ from errata.errors import (
     ScopeLocked,
     StateRefused,
 )
-from errata.executor.retrying import after_error, after_loss
-from errata.executor.settling import LedgerLog
 from errata.ledger import Owner, PartitionState
 from errata.model.audit import Actor
 from errata.model.manifest import ExpectedFile
 from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import ChunkState, PublicationState, RunState
-from errata.model.table import by_partition
-from errata.publisher.replace import Replacement, carry_out, settle
+from errata.model.table import group_by_partition
+from errata.publishing.recovery import LedgerLog
+from errata.publishing.replacement import Replacement, close_intent, commit_replacement
+from errata.worker.retry import error_policy, loss_policy
 from faults.simulated_table import PIN, TABLE, Client
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 LEASE = 60.0
 CAP = 6
-BO = Actor("bo", "bo-os", "desk")
+BO = Actor("bo", "bo-os", "workspace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,66 +113,73 @@ def replayed(work: Callable[[Callable[..., Any]], Any]) -> Steps:
 
 @dataclass(frozen=True, slots=True)
 class _LedgerBy:
+    """A ledger, or one of its stores, whose every call is a step that may be cut off."""
+
     io: Callable[..., Any]
     ledger: Any
+    name: str = "ledger"
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method = getattr(self.ledger, name)
-        return lambda *args, **options: self.io(f"ledger.{name}", partial(method, *args, **options))
+    def __getattr__(self, name: str) -> Any:
+        found, called = getattr(self.ledger, name), f"{self.name}.{name}"
+        if not callable(found):
+            return _LedgerBy(self.io, found, called)
+        return lambda *args, **options: self.io(called, partial(found, *args, **options))
 
 
 def _log(world: World, io: Callable[..., Any], run_id: str, kind: str, scope: Any, release: Any) -> LedgerLog:
-    desk: Any = SimpleNamespace(
+    workspace: Any = SimpleNamespace(
         ledger=_LedgerBy(io, world.ledger),
         project=SimpleNamespace(evidence=SimpleNamespace(heads=None)),
         narrate=lambda _: world.count("lost publication recorded"),
     )
-    return LedgerLog(desk, BO, run_id, kind, TABLE, tuple(scope), "because", release)
+    return LedgerLog(workspace, BO, run_id, kind, TABLE, tuple(scope), "because", release)
 
 
 def ask(world: World, name: str, *args: Any, **options: Any) -> Request:
     """A call of the ledger."""
-    return Request(f"ledger.{name}", partial(getattr(world.ledger, name), *args, **options))
+    return Request(f"ledger.{name}", partial(attrgetter(name)(world.ledger), *args, **options))
 
 
 def worker(world: World, me: Process) -> Steps:
     """Claim, stage, adopt, until nothing is left; then say what the run has come to."""
-    run = yield ask(world, "run", me.run_id)
+    run = yield ask(world, "runs.get", me.run_id)
     if run.state is RunState.APPROVED:
         try:
-            yield ask(world, "move", me.run_id, RunState.RUNNING, actor=BO, expect={RunState.APPROVED})
+            yield ask(world, "runs.move", me.run_id, RunState.RUNNING, actor=BO, expect={RunState.APPROVED})
         except StateRefused:
             pass
-    claim = partial(ask, world, "claim", me.run_id, me.owner, lease_seconds=LEASE, actor=BO, after_loss=after_loss(CAP))
+    claim = partial(
+        ask, world, "chunks.claim", me.run_id, me.owner, lease_seconds=LEASE, actor=BO, after_loss=loss_policy(CAP)
+    )
     while True:
         attempt = yield claim(is_dead=lambda owner: world.sees_dead(me, owner))
         if attempt is not None:
             yield from _attempt(world, attempt)
             continue
-        run = yield ask(world, "run", me.run_id)
-        counts = yield ask(world, "counts", me.run_id)
+        run = yield ask(world, "runs.get", me.run_id)
+        counts = yield ask(world, "progress.counts", me.run_id)
         if run.state is not RunState.RUNNING or not (counts.pending or counts.running):
             break
         yield Sleep(LEASE / 4)
     try:
         if run.state is RunState.RUNNING and counts.done == counts.total:
-            yield ask(world, "move", me.run_id, RunState.STAGED, actor=BO)
+            yield ask(world, "runs.move", me.run_id, RunState.STAGED, actor=BO)
         elif run.state is RunState.RUNNING:
-            yield ask(world, "move", me.run_id, RunState.FAILED, actor=BO)
+            yield ask(world, "runs.move", me.run_id, RunState.FAILED, actor=BO)
     except StateRefused:
         pass  # another worker said so first
 
 
 def _attempt(world: World, attempt: Any) -> Steps:
     try:
-        if not (yield ask(world, "heartbeat", attempt, LEASE)):
+        if not (yield ask(world, "chunks.heartbeat", attempt, LEASE)):
             return
         stage = partial(world.catalog.stage, attempt.attempt_id, attempt.partitions, attempt.run_id)
         snapshot = yield Request("table.stage", stage)
-        if not (yield ask(world, "heartbeat", attempt, LEASE)):
+        if not (yield ask(world, "chunks.heartbeat", attempt, LEASE)):
             return
         facts = {"rows": len(attempt.partitions), "files": len(attempt.partitions), "bytes": 1, "seconds": 1.0}
-        adopt = ask(world, "adopt", attempt, snapshot_id=snapshot, actor=BO, **facts)
+        adopt = ask(world, "chunks.adopt", attempt, snapshot_id=snapshot, actor=BO, **facts)
         try:
             yield adopt
         except LedgerUnavailable:
@@ -180,33 +188,40 @@ def _attempt(world: World, attempt: Any) -> Steps:
         return
     except RuntimeError as error:
         told = EngineError(str(error), retryable=True)
-        fate = after_error(told, CAP)
+        fate = error_policy(told, CAP)
         try:
-            yield ask(world, "fail", attempt, error_code=told.code, message=str(error), actor=BO, fate=fate)
+            yield ask(world, "chunks.fail", attempt, error_code=told.code, message=str(error), actor=BO, fate=fate)
         except AttemptLost:
             return
 
 
 def operator(world: World, me: Process) -> Steps:
     """Puts back in line what failed."""
-    yield ask(world, "retry", me.run_id, None, BO)
+    yield ask(world, "outcomes.retry", me.run_id, None, BO)
     try:
-        yield ask(world, "move", me.run_id, RunState.RUNNING, actor=BO, expect={RunState.FAILED})
+        yield ask(world, "runs.move", me.run_id, RunState.RUNNING, actor=BO, expect={RunState.FAILED})
     except StateRefused:
         pass
 
 
 def validator(world: World, me: Process) -> Steps:
     """A candidate of what was adopted, and a verdict over it."""
-    chunks = yield ask(world, "chunks", me.run_id)
+    chunks = yield ask(world, "progress.chunks", me.run_id)
     staged = [chunk.snapshot_id for chunk in chunks if chunk.state is ChunkState.DONE]
     digest = hashlib.sha256(repr(sorted(staged)).encode()).hexdigest()
     try:
-        made = yield ask(world, "intend_candidate", me.run_id, digest, BO)
+        made = yield ask(world, "candidates.intend", me.run_id, digest, BO)
         snapshot = yield Request("table.assemble", partial(world.catalog.assemble, made.branch, staged))
-        yield ask(world, "record_candidate", me.run_id, made.n, None, snapshot, BO)
+        yield ask(world, "candidates.record", me.run_id, made.n, None, snapshot, BO)
         yield ask(
-            world, "record_verdict", me.run_id, made.n, passed=True, checks=[], thresholds_digest="t" * 64, actor=BO
+            world,
+            "candidates.record_verdict",
+            me.run_id,
+            made.n,
+            passed=True,
+            checks=[],
+            thresholds_digest="t" * 64,
+            actor=BO,
         )
     except (StateRefused, RuntimeError):
         pass  # others were faster, or the next validator begins again
@@ -216,14 +231,14 @@ def publisher(world: World, me: Process) -> Steps:
     """Publish what is left of the run, a part of it or all; ends when only a person can go on."""
     while True:
         yield from _settle_deserted(world, me)
-        states = yield ask(world, "partition_states", me.run_id)
+        states = yield ask(world, "partitions.states", me.run_id)
         left = tuple(name for name, state in states.items() if state is PartitionState.UNPUBLISHED)
-        verdict = yield ask(world, "latest_verdict", me.run_id)
-        run = yield ask(world, "run", me.run_id)
+        verdict = yield ask(world, "candidates.latest_verdict", me.run_id)
+        run = yield ask(world, "runs.get", me.run_id)
         if run.state in (RunState.ROLLED_BACK, RunState.SUPERSEDED, RunState.PUBLISHED) or not left:
             return
         scope = left if world.chance.random() < 0.7 else left[: world.chance.randint(1, len(left))]
-        candidates = yield ask(world, "candidates", me.run_id)
+        candidates = yield ask(world, "candidates.list", me.run_id)
         branch = next(one.branch for one in candidates if one.n == verdict.candidate_n)
         if branch not in world.catalog.refs:
             yield from validator(world, me)  # which is what people are told to do: it is assembled again
@@ -238,10 +253,10 @@ def publisher(world: World, me: Process) -> Steps:
 def rollback(world: World, me: Process) -> Steps:
     """Take back what of the run is the truth now."""
     yield from _settle_deserted(world, me)
-    states = yield ask(world, "partition_states", me.run_id)
+    states = yield ask(world, "partitions.states", me.run_id)
     scope = tuple(name for name, state in states.items() if state is PartitionState.ACCEPTED)
     if scope:
-        run = yield ask(world, "run", me.run_id)
+        run = yield ask(world, "runs.get", me.run_id)
         order = yield from _undo(world, run, scope)
         yield from _tried(world, me, order, {})
 
@@ -255,7 +270,7 @@ def _tried(world: World, me: Process, order: Replacement, release: dict[str, Any
     """One publication or rollback; whether it makes sense to come back."""
     try:
         yield from replayed(
-            lambda io: carry_out(
+            lambda io: commit_replacement(
                 order,
                 Client(world.catalog, io),
                 Client(world.catalog, io),
@@ -275,14 +290,14 @@ def _tried(world: World, me: Process, order: Replacement, release: dict[str, Any
 
 def _settle_deserted(world: World, me: Process) -> Steps:
     now = yield ask(world, "now_ms")
-    for open_ in (yield ask(world, "open_publications", TABLE)):
+    for open_ in (yield ask(world, "publications.list_open", TABLE)):
         holder = world.holders.get(open_.pub_id)
         deserted = open_.lease_until <= now or holder is me
         if not deserted and holder is not None and not world.sees_dead(me, holder.owner):
             continue
         try:
             yield from replayed(
-                lambda io, pub=open_: settle(
+                lambda io, pub=open_: close_intent(
                     PIN,
                     pub.pub_id,
                     pub.partitions,
@@ -312,7 +327,7 @@ def _publication(world: World, run: Any, branch: str, scope: tuple[str, ...]) ->
 
 def _undo(world: World, run: Any, scope: tuple[str, ...]) -> Steps:
     """As the executor does it: what each partition held before the publication that brought its content in."""
-    accepted = yield ask(world, "accepted", TABLE, scope)
+    accepted = yield ask(world, "partitions.accepted", TABLE, scope)
     expected: dict[str, Any] = {}
     add: dict[str, Any] = {}
     refs, sources, rewrite = world.catalog.refs, list[str](), dict[str, tuple[str, ...]]()
@@ -321,8 +336,8 @@ def _undo(world: World, run: Any, scope: tuple[str, ...]) -> Steps:
         by_publication.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
     publications = []
     for pub_id, names in by_publication.items():
-        detail = yield ask(world, "publication_detail", pub_id)
-        publications.append((yield ask(world, "publication", pub_id)))
+        detail = yield ask(world, "publications.detail", pub_id)
+        publications.append((yield ask(world, "publications.get", pub_id)))
         anew = tuple(name for name in names if name in detail["with_deletes"])
         whole = [name for name in names if name not in anew]
         if (whole and undo_branch(pub_id) not in refs) or (anew and pre_tag(pub_id) not in refs):
@@ -333,7 +348,7 @@ def _undo(world: World, run: Any, scope: tuple[str, ...]) -> Steps:
         rewrite |= {refs[pre_tag(pub_id)]: anew} if anew else {}
     own = set()
     for known in world.plans:
-        found = yield ask(world, "publications", known)
+        found = yield ask(world, "publications.list", known)
         own |= {one.pub_id for one in found if one.state is PublicationState.COMMITTED}
     branches = [name for pub_id in by_publication if (name := undo_branch(pub_id)) in refs]
     return Replacement(
@@ -347,4 +362,4 @@ def _undo(world: World, run: Any, scope: tuple[str, ...]) -> Steps:
 
 def planned_files(world: World, partitions: tuple[str, ...]) -> Any:
     """What a plan made now expects of these partitions."""
-    return by_partition(world.catalog.version().live(partitions), partitions)
+    return group_by_partition(world.catalog.version().live(partitions), partitions)

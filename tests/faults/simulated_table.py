@@ -14,12 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from errata.errors import RunExpired
-from errata.model.columns import TableColumn, TableSchema
 from errata.model.manifest import ExpectedFile, TargetPin
 from errata.model.partition import Grain
 from errata.model.refs import GUARD, pre_tag, pub_tag, undo_branch
-from errata.model.table import Commit, DataFile, History, NewDelete, Touch
-from errata.publisher.ports import Landed, Outcome, PublicationCommit
+from errata.model.table import Commit, DataFile, History, NewDelete, TableColumn, TableSchema, Touch
+from errata.ports.publish import Outcome, PublicationCommit, PublicationLookup
 
 TABLE = "lake.fin.daily_revenue"
 DAYS = ("2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04", "2026-01-05")
@@ -182,15 +181,15 @@ class Catalog:
         self.refs |= {pub_tag(pub): made.id, pre_tag(pub): head.id}
         return self._keep(made, main=True)
 
-    def look(self, publication_id: str) -> Landed:
+    def find_outcome(self, publication_id: str) -> PublicationLookup:
         """By tag, then by what main remembers."""
         tagged = self.refs.get(pub_tag(publication_id))
         if tagged is not None:
             summary = self.snapshots[tagged].summary
             if summary.get("errata.publication") == publication_id:
-                return Landed(Outcome.LANDED, tagged)
-            return Landed(Outcome.FENCED)
-        return Landed(Outcome.ABSENT)
+                return PublicationLookup(Outcome.LANDED, tagged)
+            return PublicationLookup(Outcome.FENCED)
+        return PublicationLookup(Outcome.ABSENT)
 
     def fence(self, publication_id: str) -> None:
         """The publication's tag on the guard, unless it is there."""
@@ -342,9 +341,9 @@ class Client:
         made: str = self.io("table.commit", lambda: self.catalog.commit(seen, publication), relied_on)
         return made
 
-    def look(self, _target: TargetPin, publication_id: str) -> Landed:
+    def find_outcome(self, _target: TargetPin, publication_id: str) -> PublicationLookup:
         """What became of it."""
-        found: Landed = self.io("table.look", lambda: self.catalog.look(publication_id))
+        found: PublicationLookup = self.io("table.look", lambda: self.catalog.find_outcome(publication_id))
         return found
 
     def fence(self, _target: TargetPin, publication_id: str) -> None:

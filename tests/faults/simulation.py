@@ -27,7 +27,7 @@ from errata.errors import ErrataError, LedgerUnavailable
 from errata.ledger import Ledger, Owner
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk
-from errata.model.refs import base_pin
+from errata.model.refs import base_tag
 from errata.model.run import RunState
 from faults.simulated_clock import START_MS, Clock
 from faults.simulated_others import drop_what_it_relies_on, others_at_work
@@ -67,7 +67,7 @@ _BRANCHES = frozenset({"table.guard", "table.stage", "table.assemble", "table.un
 _PUBLICATIONS = "SELECT pub_id, partitions FROM publication"
 LIVENESS_MS = 4 * 3600 * 1000
 """Once faults stop: leases of one and two minutes, waits of a chunk of up to ten, and the way through the states."""
-_ANA = Actor("ana", "ana-os", "desk")
+_ANA = Actor("ana", "ana-os", "workspace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +95,11 @@ def approved_ground(database: Path) -> Ground:
         for name, chunks in RUNS.items():
             days = [day for chunk in chunks for day in chunk]
             made = [Chunk(f"c{n:04d}", chunk, 10, 100) for n, chunk in enumerate(chunks)]
-            run, _ = ledger.record_run(
+            run, _ = ledger.runs.record(
                 name, canonical_bytes({"format": "errata.manifest/1", "name": name}), product="fin.daily_revenue",
                 table=TABLE, partitions=days, chunks=made, parts={}, actor=_ANA, body={},
             )  # fmt: skip
-            ledger.decide(name, run.manifest_digest, "bo", "approved", "", Actor("bo", "bo-os", "desk"))
+            ledger.approvals.decide(name, run.manifest_digest, "bo", "approved", "", Actor("bo", "bo-os", "workspace"))
     return Ground(database, Catalog(), {})
 
 
@@ -263,7 +263,7 @@ class World:
             self.say(f"{process.name} {request.name} → {type(error).__name__} {str(error).splitlines()[0][:90]}")
             return None, error
         self.say(f"{process.name} {request.name} → {str(answer)[:60]}")
-        if request.name == "ledger.intend_publication":
+        if request.name == "ledger.publications.intend":
             self.holders[answer.pub_id] = process
             self.intended[answer.pub_id] = len(self.catalog.landed)
         return answer, None
@@ -328,7 +328,7 @@ class World:
         days = tuple(day for chunk in RUNS[run_id] for day in chunk)
         head = self.catalog.head()
         if self.chance.random() < 0.8:
-            self.catalog.refs[base_pin(run_id)] = head.id  # else it expires, as when somebody drops the tag
+            self.catalog.refs[base_tag(run_id)] = head.id  # else it expires, as when somebody drops the tag
         self.plans[run_id] = Plan(head.id, planned_files(self, days), {day: head.rows(day) for day in days})
         self.say(f"{run_id} is planned on {head.id}")
 
@@ -359,7 +359,7 @@ class World:
         return (
             all(process.is_dead for process in self.processes)
             and all(self.ends_well(state, run_id) for run_id, state in self.states().items())
-            and not self.ledger.open_publications()
+            and not self.ledger.publications.list_open()
         )
 
     def ends_well(self, state: RunState, run_id: str) -> bool:
@@ -399,7 +399,7 @@ def simulate(
         world.copy.close()
     for late in world.held:
         world.deliver(late)
-    for one in (one for run_id in RUNS for one in ledger.publications(run_id)):
+    for one in (one for run_id in RUNS for one in ledger.publications.list(run_id)):
         world.count(f"{one.kind} {one.state.value}")
     return world
 

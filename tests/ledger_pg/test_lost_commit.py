@@ -49,34 +49,36 @@ def test_each_change_happens_once(ledger: Ledger, proxy: CommitProxy, loss: Loss
     proxy.losses.append(loss)
     first = must_claim(ledger)
     proxy.losses.append(loss)
-    assert ledger.heartbeat(first, 60)
+    assert ledger.chunks.heartbeat(first, 60)
     proxy.losses.append(loss)
     adopt(ledger, first)
     proxy.losses.append(loss)
-    entry = ledger.note("bf-1", BO, "note", {"word": "once"})
+    entry = ledger.audit.note("bf-1", BO, "note", {"word": "once"})
     proxy.losses.append(loss)
-    digest = ledger.put_part(b"bytes")
+    digest = ledger.parts.put(b"bytes")
     assert proxy.lost == 7
     assert not proxy.losses
     assert actions(ledger) == [
         "run.planned", "run.approved", "run.running", "chunk.claimed", "chunk.adopted", "note",
     ]  # fmt: skip
-    assert ledger.audit_entries()[-1] == entry
-    assert ledger.get_part(digest) == b"bytes"
-    assert [(a.chunk_id, a.fence, a.state) for a in ledger.attempts("bf-1")] == [("c0000", 1, AttemptState.ADOPTED)]
+    assert ledger.audit.entries()[-1] == entry
+    assert ledger.parts.get(digest) == b"bytes"
+    assert [(a.chunk_id, a.fence, a.state) for a in ledger.progress.attempts("bf-1")] == [
+        ("c0000", 1, AttemptState.ADOPTED)
+    ]
     assert must_claim(ledger).chunk_id == "c0001"
-    assert ledger.verify_audit().ok
+    assert ledger.audit.verify().ok
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_answer_can_be_lost_again_and_again(ledger: Ledger, proxy: CommitProxy, loss: Loss):
     """Also the commit of the try that only looked may be lost; what happened first is what is answered."""
     proxy.losses.extend([loss, "after", loss, "before"])
-    entry = ledger.note(None, ANA, "note", {})
+    entry = ledger.audit.note(None, ANA, "note", {})
     assert proxy.lost >= 1
-    assert ledger.audit_entries() == (entry,)
+    assert ledger.audit.entries() == (entry,)
     proxy.losses.clear()
-    assert ledger.verify_audit().ok
+    assert ledger.audit.verify().ok
 
 
 def test_a_refusal_is_on_the_record_once(ledger: Ledger, proxy: CommitProxy):
@@ -84,7 +86,7 @@ def test_a_refusal_is_on_the_record_once(ledger: Ledger, proxy: CommitProxy):
     plan(ledger)
     proxy.losses.append("after")
     with pytest.raises(StateRefused):
-        ledger.move("bf-1", RunState.PUBLISHED, actor=ANA)
+        ledger.runs.move("bf-1", RunState.PUBLISHED, actor=ANA)
     assert actions(ledger) == ["run.planned", "refused"]
 
 
@@ -94,7 +96,7 @@ def test_a_doubt_that_cannot_be_resolved_is_said(proxy: CommitProxy, url: str):
         proxy.losses.append("after")
         proxy.is_deaf = True
         with pytest.raises(EngineError) as lost:
-            ledger.note(None, ANA, "note")
+            ledger.audit.note(None, ANA, "note")
         assert "not known" in str(lost.value.state)
         proxy.is_deaf = False
         assert actions(ledger) == ["note"]

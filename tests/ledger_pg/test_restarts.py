@@ -59,7 +59,7 @@ def test_a_run_survives_restarts(own: PostgresServer, chunks: int, every: float)
             process.join(60)
             assert process.exitcode == 0
         assert downs >= 3
-        counts = ledger.counts("bf-1")
+        counts = ledger.progress.counts("bf-1")
         assert (counts.done, counts.total, counts.rows, counts.recomputed) == (chunks, chunks, chunks, 0)
         assert len(taken) == len(set(taken)) == chunks
         log = actions(ledger)
@@ -68,7 +68,7 @@ def test_a_run_survives_restarts(own: PostgresServer, chunks: int, every: float)
             chunks,
             0,
         )
-        assert ledger.verify_audit().ok
+        assert ledger.audit.verify().ok
         assert ledger.missing_triggers() == ()
         print(f"\n{chunks} chunks, {downs} restarts: each adopted once")  # noqa: T201
 
@@ -78,11 +78,11 @@ def test_a_server_that_stays_away_is_told(own: PostgresServer):
     with Ledger.open(own.create_database("ledger") + "?errata_patience=1") as ledger:
         plan(ledger)
         own.stop()
-        for act in (ledger.runs, lambda: ledger.note(None, ANA, "note")):
+        for act in (ledger.runs.list, lambda: ledger.audit.note(None, ANA, "note")):
             with pytest.raises(LedgerUnavailable) as gone:
                 act()
             assert "nothing was changed" in str(gone.value.state)
             assert gone.value.retryable
         own.start_again()
-        ledger.note(None, ANA, "note")
+        ledger.audit.note(None, ANA, "note")
         assert actions(ledger) == ["run.planned", "note"]

@@ -11,11 +11,19 @@ PUBLICATION = "tests/spark/test_publication_metadata.py::test_"
 RULES = "tests/spark/test_table_rules.py::test_"
 STATEMENTS = "tests/unit/engines/test_side_table_statements.py::test_"
 REFS = "tests/unit/engines/test_iceberg_refs.py::test_"
-PINS = "tests/unit/engines/test_iceberg_pins.py::test_"
+PINS = "tests/unit/engines/test_iceberg_tags.py::test_"
 SHADOW = "tests/unit/engines/test_iceberg_shadow.py::test_"
-COMMIT_JAVA, FILES_JAVA = "engines/iceberg/ErrataCommit.java", "engines/iceberg/ErrataFiles.java"
-JAVA, REFS_PY, PUBLISHED = "engines/iceberg/java.py", "engines/iceberg/refs.py", "engines/iceberg/published.py"
-STAGED, BESIDE, PINS_PY = "engines/iceberg/staged.py", "engines/iceberg/beside.py", "engines/iceberg/pins.py"
+COMMIT_JAVA, FILES_JAVA = "engines/iceberg/commits/ErrataCommit.java", "engines/iceberg/commits/ErrataFiles.java"
+JAVA, REFS_PY, PUBLISHED = (
+    "engines/iceberg/commits/java.py",
+    "engines/iceberg/commits/refs.py",
+    "engines/iceberg/commits/publish.py",
+)
+STAGED, BESIDE, PINS_PY = (
+    "engines/iceberg/commits/staging.py",
+    "engines/iceberg/commits/side_tables.py",
+    "engines/iceberg/metadata/tags.py",
+)
 SCATTERED = f"{TABLE}files_are_listed_by_partition_however_many_and_scattered_the_partitions_are"
 GUARD = f"{TABLE}the_guard_is_an_empty_root_and_main_stays"
 BRANCH = f"{TABLE}a_branch_holds_what_is_written_to_it_and_an_expiry_keeps_every_snapshot_of_it"
@@ -46,15 +54,15 @@ IN_ICEBERG = (
     Plant(
         "an answer that says nothing is the end",
         REFS_PY,
-        "_says(error, *_LOST_RACE, *_NO_CLEAR_ANSWER)),\n",
-        "_says(error, *_LOST_RACE)),\n",
+        "_mentions_any(error, *_LOST_RACE, *_NO_CLEAR_ANSWER)),\n",
+        "_mentions_any(error, *_LOST_RACE)),\n",
         (f"{REFS}an_act_is_repeated_until_the_catalog_answers_clearly",),
     ),
     # ------------------------------------------------------------------------------------------------ lists of files
     Plant(
         "files of partitions that nobody asked for are listed",
         JAVA,
-        '        wanted = "\\n".join(_raw(target, name) for name in partitions)\n',
+        '        wanted = "\\n".join(_to_raw_value(target, name) for name in partitions)\n',
         '        wanted = ""\n',
         (SCATTERED,),
     ),
@@ -125,7 +133,7 @@ IN_ICEBERG = (
     Plant(
         "a delete file of no partition touches none",
         PUBLISHED,
-        "everything = everything or bool(span_of(self._target, raw).among(partitions))",
+        "everything = everything or bool(parse_span(self._target, raw).filter_possible(partitions))",
         "everything = everything or False",
         (GLOBAL,),
     ),
@@ -189,7 +197,7 @@ IN_ICEBERG = (
     Plant(
         "any branch of that name is the guard",
         REFS_PY,
-        "    return head is None or manifests_of(table, head) != 0\n",
+        "    return head is None or count_manifests(table, head) != 0\n",
         "    return head is None\n",
         (f"{TABLE}a_guard_that_lists_files_is_made_anew",),
     ),
@@ -224,14 +232,14 @@ IN_ICEBERG = (
     Plant(
         "an append that landed is made again",
         REFS_PY,
-        "            if found := marked(java, table, *mark):\n",
+        "            if found := find_marked_snapshots(java, table, *mark):\n",
         "            if found := ():\n",
         (f"{TABLE}one_mark_is_one_append",),
     ),
     Plant(
         "a branch that was dropped comes back from main",
         REFS_PY,
-        "            if branch is not None and ref_of(table, branch) is None:\n",
+        "            if branch is not None and find_ref(table, branch) is None:\n",
         "            if False:\n",
         (f"{TABLE}nothing_is_appended_to_a_branch_that_is_gone",),
     ),
@@ -294,14 +302,14 @@ IN_ICEBERG = (
     ),
     Plant(
         "an expiry of the shadow takes files of the target",
-        "engines/iceberg/shadow.py",
+        "engines/iceberg/commits/shadow.py",
         '{"gc.enabled": "false", "errata.run": run_id}',
         '{"errata.run": run_id}',
         (f"{SHADOW}no_expiry_and_no_purge_of_the_shadow_may_delete_data",),
     ),
     Plant(
         "chunks are written with a file open for each partition",
-        "engines/spark/write.py",
+        "engines/spark/write/append.py",
         '{"fanout-enabled": "false", ',
         "{",
         (f"{RULES}chunks_are_written_in_order_of_their_partitions_and_not_with_a_file_open_for_each",),
@@ -310,7 +318,7 @@ IN_ICEBERG = (
     Plant(
         "a publication does not look for the refs that it relies on",
         PUBLISHED,
-        "            self._need_refs(publication)\n",
+        "            self._require_refs(publication)\n",
         "",
         (f"{PUBLICATION}a_publication_whose_refs_are_gone_is_refused",),
     ),
@@ -324,7 +332,7 @@ IN_ICEBERG = (
     Plant(
         "main before a publication is kept from its own time on",
         PUBLISHED,
-        "        commit.setAge(before, age_for(self._table, head, publication.pre_days))\n",
+        "        commit.setAge(before, compute_ref_age(self._table, head, publication.pre_days))\n",
         "        commit.setAge(before, publication.pre_days * DAY_MS)\n",
         (TAGS,),
     ),
@@ -352,8 +360,8 @@ IN_ICEBERG = (
     Plant(
         "an undo branch holds the files that were found",
         PUBLISHED,
-        "java_paths(paths)) != len(paths):\n",
-        "java_paths(paths)) < 0:\n",
+        "join_paths(paths)) != len(paths):\n",
+        "join_paths(paths)) < 0:\n",
         (UNDO,),
     ),
     Plant(
@@ -366,7 +374,7 @@ IN_ICEBERG = (
     Plant(
         "a fence is not written",
         PUBLISHED,
-        "                if ref_of(commit.table(), tag) is None:\n",
+        "                if find_ref(commit.table(), tag) is None:\n",
         "                if False:\n",
         (FENCE,),
     ),
@@ -387,7 +395,7 @@ IN_ICEBERG = (
     Plant(
         "what no reader can open is called published",
         PUBLISHED,
-        "    if manifests_of(table, snapshot_id) is not None:\n",
+        "    if count_manifests(table, snapshot_id) is not None:\n",
         "    if True:\n",
         (UNREADABLE,),
     ),
@@ -416,14 +424,14 @@ IN_ICEBERG = (
     Plant(
         "whatever is on a branch of that name is shown",
         BESIDE,
-        '        if head is None or branch not in (summary.get("errata.branch"), summary.get(ROWS)):\n',
+        '        if head is None or branch not in (summary.get("errata.branch"), summary.get(ROWS_PROPERTY)):\n',
         "        if head is None:\n",
         (f"{PUBLICATION}a_branch_that_came_back_from_main_is_not_taken_for_rows_that_wait",),
     ),
     Plant(
         "a table beside the target is created in one try",
-        "engines/spark/corrections.py",
-        "        retrying(lambda: self._session.sql(statement))\n",
+        "engines/spark/write/side_tables.py",
+        "        retry_commit(lambda: self._session.sql(statement))\n",
         "        self._session.sql(statement)\n",
         (f"{STATEMENTS}a_table_beside_the_target_is_created_once_whatever_the_catalog_answers",),
     ),

@@ -20,8 +20,8 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, DecimalType, NestedField, StringType
 
 import errata
+from errata.cli.app.session import CliEnvironment as Outside
 from errata.cli.main import main
-from errata.cli.session import World as Outside
 from errata.client import Client
 
 PROJECT = """

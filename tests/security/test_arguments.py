@@ -173,18 +173,18 @@ def test_a_range_of_all_time_is_refused_before_it_fills_the_memory(lab: Lab):
 @pytest.mark.parametrize("name", ["errata.yaml", ".errata/ledger.db", "products/sales.yaml", ".", "no/such/dir/x.html"])
 def test_a_report_replaces_reports_only(lab: Lab, tmp_path: Path, name: str):
     """``-o`` writes a new file or a report of before; a ledger or a project file is not lost to a slip."""
-    from errata.cli.writing import write_whole
+    from errata.cli.app.output_files import write_atomically
     from errata.errors import UsageError
 
     place = lab.root / name
     before = place.read_bytes() if place.is_file() else None
     with pytest.raises(UsageError):
-        write_whole(place, b"<!doctype html>\n", "a report", b"<!doctype html>")
+        write_atomically(place, b"<!doctype html>\n", "a report", b"<!doctype html>")
     assert (place.read_bytes() if place.is_file() else None) == before
     assert not list(lab.root.glob(".errata-*"))
     ours = tmp_path / "report.html"
     for n in (b"1", b"2"):
-        write_whole(ours, b"<!doctype html>\n" + n, "a report", b"<!doctype html>")
+        write_atomically(ours, b"<!doctype html>\n" + n, "a report", b"<!doctype html>")
     assert ours.read_text() == "<!doctype html>\n2"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 

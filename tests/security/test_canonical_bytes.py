@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from errata.canonical import canonical_bytes, digest_of, sha256, strict_json
-from errata.cli.session import json_text
+from errata.canonical import canonical_bytes, digest_of, parse_strict_json, sha256
+from errata.cli.app.session import to_json_text
 from errata.errors import UsageError
 from errata.ledger import Ledger
 from errata.model.audit import Actor
@@ -39,23 +39,25 @@ ANA = Actor("ana", "ana", "host")
 def test_bytes_that_readers_read_differently_are_no_manifest(tmp_path: Any, content: bytes):
     """A key twice, a number that is none, half of a pair, a byte-order mark: refused before anything is recorded."""
     with pytest.raises(ValueError):  # noqa: PT011  json and unicode errors alike
-        strict_json(content)
+        parse_strict_json(content)
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         with pytest.raises(UsageError):
-            ledger.record_run("bf-1", content, product="p", table="t", partitions=["a"], chunks=[], parts={}, actor=ANA)
-        assert not ledger.runs()
+            ledger.runs.record(
+                "bf-1", content, product="p", table="t", partitions=["a"], chunks=[], parts={}, actor=ANA
+            )
+        assert not ledger.runs.list()
 
 
 def test_the_digest_is_of_the_stored_bytes_and_of_nothing_made_from_them(tmp_path: Any):
     """Bytes with other spaces are another manifest, even when they mean the same."""
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         for n, content in enumerate((b'{"reason":"x"}', b'{"reason": "x"}')):
-            run, already = ledger.record_run(
+            run, already = ledger.runs.record(
                 f"bf-{n}", content, product="p", table="t", partitions=["a"], chunks=[], parts={}, actor=ANA
             )
             assert not already
             assert run.manifest_digest == sha256(content)
-            assert ledger.manifest_bytes(run.run_id) == content
+            assert ledger.runs.manifest_bytes(run.run_id) == content
 
 
 @pytest.mark.parametrize(
@@ -107,7 +109,7 @@ def test_ids_are_text_in_answers():
     from unit.cli import samples
 
     for view in (samples.plan(), samples.publication(), samples.why(), samples.diff(), samples.status()):
-        for name, value in _leaves(json.loads(json_text(view))):
+        for name, value in _leaves(json.loads(to_json_text(view))):
             assert not (isinstance(value, int) and abs(value) >= 2**53), name
             if name.endswith(("_id", "snapshot")) and value is not None:
                 assert isinstance(value, str), name
@@ -125,6 +127,6 @@ def test_json_for_programs_survives_every_character():
     """What is escaped for terminals means the same to a reader of JSON, half pairs and all."""
     everything = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA1), 0x200B, 0x202E, 0x2028, 0xFEFF, 0xE000, 0x1F600]))
     for text in (everything, "\ud800", "a\u202eb", "\U000e0001"):
-        shown = json_text({"a": text})
+        shown = to_json_text({"a": text})
         assert json.loads(shown)["a"] == text
         assert not hidden_in(shown)

@@ -9,11 +9,11 @@ import sqlglot
 from sqlglot import exp
 
 from errata.errors import UsageError
-from errata.model.eras import RowRule
-from errata.validator.expressions import aggregate, row_condition, row_value
-from errata.validator.row_rules import row_rule_sql
+from errata.gate.rules.expressions import parse_aggregate, parse_row_condition, parse_row_value
+from errata.gate.rules.row_rules import row_rule_sql
+from errata.model.product.eras import RowRule
 from security.corpus import CORPUS, label
-from unit.validator.manifests import COLUMNS
+from unit.gate.manifests import COLUMNS
 
 PIECES = (
     "gross", "currency", "is_open", "business_date", "`gross`", "`a``b`", "1", "0.5", "'x'", "'it\\'s'", "''", "null",
@@ -32,7 +32,7 @@ FORBIDDEN = (exp.Query, exp.DDL, exp.DML, exp.Command, exp.Window, exp.Parameter
 def _judge(text: str) -> bool:
     """Whether the text was taken; what was taken prints to itself and holds nothing that is not in the language."""
     taken = False
-    for parse in (row_condition, row_value, aggregate):
+    for parse in (parse_row_condition, parse_row_value, parse_aggregate):
         try:
             printed = parse(text, where="check c", types=COLUMNS).sql("spark")
         except UsageError:
@@ -44,7 +44,7 @@ def _judge(text: str) -> bool:
         assert all(name.quoted for name in tree.find_all(exp.Identifier) if isinstance(name.parent, exp.Column)), (
             printed
         )
-        if parse is not aggregate:  # an aggregate is made total, and totals are not wrapped twice
+        if parse is not parse_aggregate:  # an aggregate is made total, and totals are not wrapped twice
             assert parse(printed, where="check c", types=COLUMNS).sql("spark") == printed
     return taken
 

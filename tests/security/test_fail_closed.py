@@ -28,7 +28,7 @@ def fresh(tmp_path: Path) -> Iterator[Lab]:
 @contextmanager
 def failing_statement(lab: Lab, number: int) -> Iterator[list[str]]:
     """The n-th statement of the ledger fails as on a bad disk; the list says which it was."""
-    engine = lab.client._desk.ledger._database.engine
+    engine = lab.client._workspace.ledger._database.engine
     seen: list[str] = []
     hit: list[str] = []
 
@@ -55,9 +55,9 @@ def refused(result: Result) -> None:
 
 def facts(lab: Lab, run: str) -> tuple[str, int, int]:
     """State, decisions, and audited decisions of a run."""
-    ledger = lab.client._desk.ledger
-    entries = [entry for entry in ledger.audit_entries(run) if entry.body.get("move", {}).get("to") == "approved"]
-    return ledger.run(run).state.value, len(ledger.approvals(run)), len(entries)
+    ledger = lab.client._workspace.ledger
+    entries = [entry for entry in ledger.audit.entries(run) if entry.body.get("move", {}).get("to") == "approved"]
+    return ledger.runs.get(run).state.value, len(ledger.approvals.list(run)), len(entries)
 
 
 def test_an_approval_is_whole_or_not_at_all_whichever_statement_fails(fresh: Lab):
@@ -82,7 +82,7 @@ def test_an_approval_is_whole_or_not_at_all_whichever_statement_fails(fresh: Lab
 
 def test_a_plan_is_whole_or_not_at_all_whichever_statement_fails(fresh: Lab):
     """A run is recorded with manifest, chunks and audit, or there is no run."""
-    ledger = fresh.client._desk.ledger
+    ledger = fresh.client._workspace.ledger
     words = ("plan", "fin.sales", "--partitions", "2026-01-01", "--reason", "doubled")
     for number in range(1, 200):
         with failing_statement(fresh, number) as hit:
@@ -91,11 +91,11 @@ def test_a_plan_is_whole_or_not_at_all_whichever_statement_fails(fresh: Lab):
             break
         if result.code:
             refused(result)
-        for run in ledger.runs():
-            assert ledger.chunks(run.run_id)
-            assert ledger.manifest_bytes(run.run_id)
+        for run in ledger.runs.list():
+            assert ledger.progress.chunks(run.run_id)
+            assert ledger.runs.manifest_bytes(run.run_id)
         assert fresh.client.audit_verify().ok
-    assert len(ledger.runs()) == 1
+    assert len(ledger.runs.list()) == 1
 
 
 CAUSES = (
@@ -117,15 +117,15 @@ def test_nothing_is_planned_on_a_world_that_cannot_be_read(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, port: str, cause: Exception
 ):
     """Catalog, code or tags fail with anything: the command says so, and no run comes of it."""
-    engines = lab.client._desk.engines
-    before = len(lab.client._desk.ledger.runs())
+    engines = lab.client._workspace.engines
+    before = len(lab.client._workspace.ledger.runs.list())
     if port == "code":
         monkeypatch.setattr(type(engines), "code", _raising(cause))
     else:
         monkeypatch.setitem(engines.__dict__, port, _Broken(cause))
     result = lab.errata("plan", "fin.sales", "--partitions", "2026-01-02", "--reason", f"{port} {type(cause).__name__}")
     monkeypatch.undo()
-    runs = lab.client._desk.ledger.runs()
+    runs = lab.client._workspace.ledger.runs.list()
     if port == "pins":  # tags come after the record, and may be put again
         assert_harmless(result.out, result.err)
     else:
@@ -157,8 +157,8 @@ def test_a_ledger_that_is_no_ledger_is_told_in_a_sentence(tmp_path: Path):
     """Another file in its place, a directory, a database of someone else: nothing is created or changed."""
     import io
 
+    from errata.cli.app.session import CliEnvironment
     from errata.cli.main import main
-    from errata.cli.session import World
 
     root = make_project(tmp_path / "project")
     make_tables(root)
@@ -169,7 +169,7 @@ def test_a_ledger_that_is_no_ledger_is_told_in_a_sentence(tmp_path: Path):
     for content in (b"not a database, but long enough to be looked at" * 100, (tmp_path / "other.db").read_bytes()):
         place.write_bytes(content)
         out, err = io.StringIO(), io.StringIO()
-        world = World(out=out, err=err, interactive=False, environ={"ERRATA_USER": "ana"}, width=100)
+        world = CliEnvironment(out=out, err=err, interactive=False, environ={"ERRATA_USER": "ana"}, width=100)
         words = ("-C", str(root), "plan", "fin.sales", "--partitions", "2026-01-01", "--reason", "r")
         assert main(words, world) != 0
         assert_harmless(out.getvalue(), err.getvalue())
@@ -180,7 +180,7 @@ def test_a_ledger_that_is_no_ledger_is_told_in_a_sentence(tmp_path: Path):
     place.unlink()
     place.mkdir()
     out, err = io.StringIO(), io.StringIO()
-    world = World(out=out, err=err, interactive=False, environ={"ERRATA_USER": "ana"}, width=100)
+    world = CliEnvironment(out=out, err=err, interactive=False, environ={"ERRATA_USER": "ana"}, width=100)
     assert main(("-C", str(root), "status"), world) != 0
     assert_harmless(out.getvalue(), err.getvalue())
 
@@ -189,11 +189,11 @@ def test_the_starter_project_has_no_secret_to_forget():
     """No default password, key or token anywhere in what ``errata init`` writes."""
     from importlib.resources import files
 
-    from errata.model.secrets import is_secret_name, looks_like
+    from errata.text.secrets import classify_secret, is_secret_name
 
     for template in (files("errata.project") / "templates").iterdir():
         for line in template.read_text().splitlines():
             if line.lstrip().startswith("#"):
                 continue
-            assert looks_like(line) is None
+            assert classify_secret(line) is None
             assert not is_secret_name(line.partition(":")[0])

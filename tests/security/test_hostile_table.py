@@ -20,11 +20,11 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DecimalType, NestedField, StringType
 
 import errata
+from errata.cli.app.session import CliEnvironment as Outside
 from errata.cli.main import main
-from errata.cli.session import World as Outside
-from errata.model.partition import value_text
-from errata.model.visible import is_plain
-from errata.report.page import page
+from errata.model.partition import value_to_text
+from errata.report.page import render_page
+from errata.text.escape import is_plain
 from security.conftest import PROJECT, Kept, make_project
 from security.corpus import (
     CONTROLS,
@@ -136,7 +136,9 @@ def lake(base_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     with errata.open(str(root), spark=base_spark, narrate=lambda _: None) as client:
         lake = Lake(root, client)
         assert lake.rows() == _expected(2)
-        plan = client.plan("fin.regions", partitions=[value_text(one) for one in VALUES], reason="doubled", as_="ana")
+        plan = client.plan(
+            "fin.regions", partitions=[value_to_text(one) for one in VALUES], reason="doubled", as_="ana"
+        )
         client.approve(plan.id, digest=plan.digest, as_="bo")
         client.run(plan.id, as_="ana")
         client.validate(plan.id, as_="ana")
@@ -176,7 +178,7 @@ def _look(lake: Lake) -> None:
         code, out, err = lake.errata("why", "--", "lake.fin.regions", one)
         assert code == 0, err
         assert_harmless(out, err)
-    html = page(lake.client.report(lake.run, sample=60))
+    html = render_page(lake.client.report(lake.run, sample=60))
     assert not hidden_in(html)
     assert "<script>" not in html
     assert "from-the-environment" not in html
@@ -184,7 +186,7 @@ def _look(lake: Lake) -> None:
 
 def _failing_publishes(lake: Lake) -> int:
     """A dependency that fails while publishing: a sentence, no trace, no half of anything, and it can be repeated."""
-    engines = lake.client._desk.engines
+    engines = lake.client._workspace.engines
     real = engines.publishing
     causes = [
         OSError("disk on fire /secret/path"),

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from errata.errors import EngineError, ErrataError, PublishConflict, TransformFailed
-from errata.model.human import value
-from errata.model.visible import said, visible
-from errata.report.markup import el, join
-from errata.report.page import page
+from errata.report.html import el, join_markup
+from errata.report.page import render_page
+from errata.text.escape import escape_text, require_one_line
+from errata.text.numbers import format_value
 from security.corpus import BROKEN, CONTROLS, FORMULAS, LOOKALIKES, MARKUP, TEMPLATES, assert_harmless, hidden_in, label
 from unit.cli import samples
-from unit.cli.desk import FakeClient, errata
+from unit.cli.sample_client import FakeClient, errata
 from unit.report.reports import report
 
 HOSTILE = (*CONTROLS, *BROKEN, *MARKUP, *FORMULAS, *TEMPLATES, *LOOKALIKES)
@@ -150,8 +150,8 @@ class _Elements(HTMLParser):
 def test_a_report_of_hostile_rows_has_the_elements_of_an_ordinary_one():
     """Values are text: no element, no attribute, no address comes from one; its text is shown whole."""
     ordinary, hostile = _Elements(), _Elements()
-    ordinary.feed(page(report()))
-    text = page(poisoned(report()))
+    ordinary.feed(render_page(report()))
+    text = render_page(poisoned(report()))
     hostile.feed(text)
     assert hostile.tags <= ordinary.tags
     assert hostile.attributes <= ordinary.attributes
@@ -171,16 +171,16 @@ def test_markup_is_made_by_construction(payload: str):
     seen.feed(el("td", payload, title=payload, class_=payload))
     assert seen.tags == {"td"}
     assert seen.attributes <= {"title", "class"}
-    assert "".join(seen.text) == visible(payload)
-    assert not hidden_in(join([payload]))
+    assert "".join(seen.text) == escape_text(payload)
+    assert not hidden_in(join_markup([payload]))
 
 
 @pytest.mark.parametrize("payload", [*FORMULAS, *CONTROLS, *LOOKALIKES], ids=label)
 def test_a_cell_shows_its_value_and_no_other(payload: str):
     """A formula is text, a digit of another script is not the one it looks like, a control character is written out."""
-    assert value(payload) == visible(payload)
-    assert not hidden_in(value(payload))
-    assert "\n" not in value(payload)
+    assert format_value(payload) == escape_text(payload)
+    assert not hidden_in(format_value(payload))
+    assert "\n" not in format_value(payload)
 
 
 @pytest.mark.parametrize("payload", [*CONTROLS, *BROKEN], ids=label)
@@ -189,10 +189,10 @@ def test_what_stands_in_every_record_is_one_line_of_plain_text(payload: str):
     from errata.errors import UsageError
 
     with pytest.raises(UsageError, match=r"expected one line of plain text, found the character U\+"):
-        said("--reason", f"x{payload}x")
+        require_one_line("--reason", f"x{payload}x")
     with pytest.raises(UsageError, match="at most 2,000 characters"):
-        said("--reason", "x" * 2_001)
-    assert said("--reason", "cafe\u0301 ") == "caf\u00e9"
+        require_one_line("--reason", "x" * 2_001)
+    assert require_one_line("--reason", "cafe\u0301 ") == "caf\u00e9"
 
 
 def test_nothing_writes_csv():

@@ -157,13 +157,13 @@ def test_a_refusal_shows_what_was_found_without_obeying_it(tmp_path: Path, place
     """What errata check prints about hostile files can be shown on any terminal."""
     import io
 
+    from errata.cli.app.session import CliEnvironment
     from errata.cli.main import main
-    from errata.cli.session import World
 
     for payload in some(place):
         _load(tmp_path, {**NAMES, **TEXTS}[place], payload)
         out, err = io.StringIO(), io.StringIO()
-        world = World(out=out, err=err, environ={}, width=100, interactive=False)
+        world = CliEnvironment(out=out, err=err, environ={}, width=100, interactive=False)
         code = main(("-C", str(tmp_path), "check"), world)
         assert_harmless(out.getvalue(), err.getvalue())
         assert code in (0, 1), (place, label(payload), out.getvalue(), err.getvalue())
@@ -173,13 +173,15 @@ def test_a_file_whose_name_is_hostile_is_named_harmlessly(tmp_path: Path):
     """File names are text of others, too."""
     import io
 
+    from errata.cli.app.session import CliEnvironment
     from errata.cli.main import main
-    from errata.cli.session import World
 
     _load(tmp_path, NAMES["project"], "test")
     (tmp_path / "products" / "\x1b[2J\u202eevil.yaml").write_text("product: 1\n")
     out, err = io.StringIO(), io.StringIO()
-    code = main(("-C", str(tmp_path), "check"), World(out=out, err=err, environ={}, width=100, interactive=False))
+    code = main(
+        ("-C", str(tmp_path), "check"), CliEnvironment(out=out, err=err, environ={}, width=100, interactive=False)
+    )
     assert code == 1
     assert "\\x1b[2J\\u202eevil.yaml" in out.getvalue()
     assert_harmless(out.getvalue(), err.getvalue())

@@ -14,21 +14,21 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 import errata as package
+from errata.cli.app.session import CliEnvironment as Outside
 from errata.cli.main import main
-from errata.cli.session import World as Outside
-from errata.engines.spark.jvm import public_settings
+from errata.engines.spark.runtime.jvm import public_settings
 from errata.errors import EngineError, ErrataError, ProjectFileError
-from errata.evidence.keys import generate
+from errata.evidence.keys import generate_key_pair
 from errata.model.product import Project
-from errata.model.secrets import looks_like
 from errata.project import load_project
+from errata.text.secrets import classify_secret
 from security.conftest import SALES, make_project, make_tables
 from security.test_project_files import ERRATA, PRODUCT
 from support.jars import missing
 from support.lakes import postgres_lake
 from support.postgres import PostgresServer, free_port
 from support.world import TABLE, World
-from unit.cli.desk import FakeClient, errata
+from unit.cli.sample_client import FakeClient, errata
 
 CANARIES = {
     "CATALOG_PASSWORD": "c4nary:catalog#p@ss word",
@@ -161,9 +161,9 @@ def test_the_ledger_keeps_references(planted: Planted):
     from errata.model.audit import Actor
 
     with package.open(str(planted.root), narrate=lambda _: None) as client:
-        ledger = client._desk.ledger
+        ledger = client._workspace.ledger
         body = {"error": f"no route with {CANARIES['TOKEN']}", "list": [{"deep": CANARIES["S3_SECRET"]}]}
-        entry = ledger.note(None, Actor("ana", "ana", "h"), "test.noted", body)
+        entry = ledger.audit.note(None, Actor("ana", "ana", "h"), "test.noted", body)
         assert entry.body == {"error": "no route with ${TOKEN}", "list": [{"deep": "${S3_SECRET}"}]}
         assert client.audit_verify().ok
     with sqlite3.connect(planted.root / ".errata/ledger.db") as conn:
@@ -193,10 +193,10 @@ def test_variables_whose_values_are_ordinary_words_break_nothing(tmp_path: Path,
 def test_java_is_started_without_a_secret_on_its_command_line(planted: Planted):
     """By the name of a setting, and by what stands in its value."""
     project = load_project(planted.root)
-    from errata.engines.spark.session import SparkRuntime
+    from errata.engines.spark.runtime.spark_session import SparkRuntime
 
     runtime = SparkRuntime(project, (), planted.root / "log")
-    settings = public_settings(runtime._settings, runtime._hide)
+    settings = public_settings(runtime._settings, runtime._redact_text)
     assert "spark.master" in settings
     assert not leaks(json.dumps(settings))
     assert leaks(json.dumps(runtime._settings)), "the session itself is given them"
@@ -256,15 +256,15 @@ def test_a_secret_spelt_out_where_it_would_be_kept_is_refused(tmp_path: Path, na
 )  # fmt: skip
 def test_ordinary_configuration_is_no_secret(text: str):
     """A rule that cries wolf is switched off by its users."""
-    assert looks_like(text) is None
+    assert classify_secret(text) is None
 
 
 def test_a_reason_with_a_secret_in_it_is_refused():
     """It would stand in every record for ever."""
-    from errata.model.visible import said
+    from errata.text.escape import require_one_line
 
     with pytest.raises(ErrataError, match="looks like an AWS access key") as refused:
-        said("--reason", "used AKIAIOSFODNN7EXAMPLE by mistake")
+        require_one_line("--reason", "used AKIAIOSFODNN7EXAMPLE by mistake")
     assert "IOSFODNN7" not in refused.value.message
 
 
@@ -344,7 +344,7 @@ def lived(
         pytest.skip(reason)
     lines = []
     for name in ("SIGNING", "SUBJECTS"):
-        generate(tmp_path / name)
+        generate_key_pair(tmp_path / name)
         pem = (tmp_path / name).read_text()
         # as a variable of a CI system holds it
         monkeypatch.setenv(name, pem.strip().replace("\n", "\\n"))

@@ -10,7 +10,7 @@ import pytest
 
 from errata.errors import ProjectFileError
 from errata.project import load_project
-from errata.project.tree import MAX_BYTES
+from errata.project.yaml.tree import MAX_BYTES
 from security.test_project_files import ERRATA, PRODUCT
 
 GOOD = ERRATA.replace("@", "test")

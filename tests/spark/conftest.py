@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from errata.engines.iceberg.java import JavaIceberg
+from errata.engines.iceberg.commits.java import JavaIceberg
 from support.bare import BareTable, bare_iceberg
 
 

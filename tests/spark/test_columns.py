@@ -10,9 +10,9 @@ import pytest
 
 from errata.engines.spark.columns import in_partitions, partition_text, partition_unit
 from errata.errors import UsageError
-from errata.model.calendar import ordinal_at, stored_text
-from errata.model.partition import NULL, Grain, expand, from_ordinal, value_of, value_text
-from errata.model.within import within
+from errata.model.calendar_math import format_stored_ordinal, ordinal_at
+from errata.model.partition import NULL, Grain, expand_range, from_ordinal, value_from_text, value_to_text
+from errata.model.partition_sql import build_partition_filter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,7 @@ def _texts(spark: SparkSession, values: list[Any], ddl: str, kind: str, grain: G
 def test_text_of_strings_is_the_models(spark: SparkSession) -> None:
     """Strings that would read as NULL are quoted exactly as the model quotes them."""
     found = _texts(spark, [*AWKWARD, None], "string", "string", Grain.VALUE)
-    assert found == [value_text(v) for v in [*AWKWARD, None]]
+    assert found == [value_to_text(v) for v in [*AWKWARD, None]]
 
 
 INSTANTS = {
@@ -71,16 +71,18 @@ def test_text_of_any_year_is_the_one_that_metadata_has(spark: SparkSession) -> N
                 continue
             rows = spark.createDataFrame([(n, day) for n, day in enumerate(days)], "at int, n int").orderBy("at")
             found = rows.selectExpr("at", f"{of} p").select(partition_text("p", kind, grain)).collect()
-            assert [row[0] for row in found] == [stored_text(grain, ordinal_at(grain, day * 86_400)) for day in days]
+            assert [row[0] for row in found] == [
+                format_stored_ordinal(grain, ordinal_at(grain, day * 86_400)) for day in days
+            ]
 
 
 def test_contiguous_days_become_one_range() -> None:
     """1,825 neighbouring days are two comparisons, not 1,825 literals; a hole makes two ranges."""
-    days = expand(Grain.DAY, "2021-01-01", "2026-01-01")
-    text = within("d", "date", Grain.DAY, days)
+    days = expand_range(Grain.DAY, "2021-01-01", "2026-01-01")
+    text = build_partition_filter("d", "date", Grain.DAY, days)
     assert text.count(">=") == 1
     assert text.count("2021") == 1
-    assert within("d", "date", Grain.DAY, days[:5] + days[6:]).count(">=") == 2
+    assert build_partition_filter("d", "date", Grain.DAY, days[:5] + days[6:]).count(">=") == 2
 
 
 def test_scope_takes_exactly_its_partitions(spark: SparkSession) -> None:
@@ -107,11 +109,11 @@ def test_scope_takes_exactly_its_partitions(spark: SparkSession) -> None:
 def test_scope_by_value_takes_exactly_its_values(spark: SparkSession) -> None:
     """Values are compared as values: the string "null" is not NULL, and whole numbers fold into ranges."""
     rows = spark.createDataFrame([(v,) for v in [*AWKWARD, None]], "p string")
-    texts = [value_text(value) for value in [*AWKWARD, None]]
+    texts = [value_to_text(value) for value in [*AWKWARD, None]]
     found = rows.select("p", *(in_partitions("p", "string", Grain.VALUE, [text]) for text in texts)).collect()
     for row in found:
-        assert [text for text, hit in zip(texts, row[1:], strict=True) if hit] == [value_text(row["p"])]
-    assert [value_of(text) for text in texts] == [*AWKWARD, None]
+        assert [text for text, hit in zip(texts, row[1:], strict=True) if hit] == [value_to_text(row["p"])]
+    assert [value_from_text(text) for text in texts] == [*AWKWARD, None]
     numbers = spark.range(10).toDF("p")
     assert [r["p"] for r in numbers.where(in_partitions("p", "long", Grain.VALUE, ["1", "2", "3", "7"])).collect()] == [
         1,
@@ -172,7 +174,7 @@ def test_values_whose_text_is_quoted_are_found_among_many_others(spark: SparkSes
     """A range of values begins and ends by value: ``null`` and ``""`` have quoted names, which sort elsewhere."""
     values = [*AWKWARD, *(f"{letter}{n}" for n in range(many // 2) for letter in "Az")]
     rows = spark.createDataFrame([(value,) for value in [*values, "between"]], "p string")
-    found = rows.where(in_partitions("p", "string", Grain.VALUE, [value_text(value) for value in values])).collect()
+    found = rows.where(in_partitions("p", "string", Grain.VALUE, [value_to_text(value) for value in values])).collect()
     assert sorted(row["p"] for row in found) == sorted(values)
 
 
@@ -203,7 +205,7 @@ def test_values_can_be_read_beside_a_null_partition(spark: SparkSession, spec: s
         *([f"a{n}" for n in range(many)] for many in (100, MANY)),
     ):
         rows = spark.table("lake.beside_null.t").where(in_partitions("a", "string", Grain.VALUE, wanted)).collect()
-        held = {"a0xx", "a1", "a2", None} & {value_of(text) for text in wanted}
+        held = {"a0xx", "a1", "a2", None} & {value_from_text(text) for text in wanted}
         assert {row["a"] for row in rows} == held
 
 

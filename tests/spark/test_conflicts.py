@@ -71,7 +71,7 @@ def test_the_rest_of_a_run_can_go_out_after_its_candidate_has_expired(make_world
     run = world.to("validated")
     world.client.publish(run, partitions=world.days[0], as_="bo")
     branch = next(ref for ref in world.refs() if "_c1_" in ref)
-    world.client._desk.engines.staging.drop_refs(TABLE, [branch])
+    world.client._workspace.engines.staging.drop_refs(TABLE, [branch])
     world.sql(f"CALL lake.system.expire_snapshots(table => '{TABLE}', older_than => now(), retain_last => 1)")
     with pytest.raises(RunExpired, match="is gone"):
         world.client.publish(run, as_="bo")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.corrections import ORDER, correction_rows, reversed_rows
+from errata.engines.spark.write.side_tables import ORDER, build_corrections, build_reversals
 from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
-from errata.publisher.ports import Stamp
+from errata.ports.publish import Stamp
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +49,7 @@ def test_every_key_that_differs_has_one_row_with_exact_values(spark: SparkSessio
         "'big', 1234567890123456789012345678.0000000002, null, 1",
         "null, 2, null, 1",
     )
-    rows = {row["k"]: row for row in correction_rows(old, new, PIN, COLUMNS, STAMP).collect()}
+    rows = {row["k"]: row for row in build_corrections(old, new, PIN, COLUMNS, STAMP).collect()}
     assert {key: row["kind"] for key, row in rows.items()} == {
         "gone": "removed", "come": "added", "big": "changed", None: "changed",
     }  # fmt: skip
@@ -66,16 +66,16 @@ def test_a_key_that_is_there_twice_is_removed_and_added(spark: SparkSession) -> 
     """It cannot be paired; rows that stay the same in any order are no change."""
     twice = side(spark, "'a', 1, null, 1", "'a', 2, null, 1", "'b', 1, null, 1", "'b', 2, null, 1")
     other = side(spark, "'a', 2, null, 1", "'a', 1, null, 1", "'b', 3, null, 1")
-    found = [(row["k"], row["kind"]) for row in correction_rows(twice, other, PIN, COLUMNS, STAMP).collect()]
+    found = [(row["k"], row["kind"]) for row in build_corrections(twice, other, PIN, COLUMNS, STAMP).collect()]
     assert sorted(found) == [("b", "added"), ("b", "removed"), ("b", "removed")]
 
 
 def test_a_correction_taken_back_says_the_opposite(spark: SparkSession) -> None:
     """What was added is removed, and old and new change places."""
     old, new = side(spark, "'x', 1, null, 1", "'y', 1, null, 1"), side(spark, "'x', 2, null, 1", "'z', 1, null, 1")
-    told = correction_rows(old, new, PIN, COLUMNS, STAMP)
+    told = build_corrections(old, new, PIN, COLUMNS, STAMP)
     back = Stamp("bf-1", "bf-1-r2", "wrong rate", "2026-03-02T09:00:00+00:00")
-    found = {row["k"]: row for row in reversed_rows(told, PIN.key, back).collect()}
+    found = {row["k"]: row for row in build_reversals(told, PIN.key, back).collect()}
     forth = {row["k"]: row for row in told.collect()}
     assert {key: row["kind"] for key, row in found.items()} == {"x": "changed", "y": "added", "z": "removed"}
     assert all((found[key]["old"], found[key]["new"]) == (forth[key]["new"], forth[key]["old"]) for key in forth)
@@ -87,8 +87,8 @@ def test_what_was_told_last_of_a_key_is_what_it_holds(spark: SparkSession) -> No
     target = side(spark, "'back', 1, null, 1", "'again', 1, null, 1", "'kept', 1, null, 1", "'gone', 1, null, 1")
     first = side(spark, "'back', 2, null, 1", "'again', 2, null, 1", "'kept', 2, null, 1", "'come', 2, null, 1")
     second = side(spark, "'back', 1, null, 1", "'again', 3, null, 1", "'kept', 2, null, 1", "'gone', 1, null, 1")
-    told = correction_rows(target, first, PIN, COLUMNS, STAMP).withColumn(ORDER, F.lit(1))
-    found = correction_rows(target, second, PIN, COLUMNS, STAMP, told)
+    told = build_corrections(target, first, PIN, COLUMNS, STAMP).withColumn(ORDER, F.lit(1))
+    found = build_corrections(target, second, PIN, COLUMNS, STAMP, told)
     amounts = {
         row["k"]: (row["kind"], *(side and json.loads(side)["amount"][0] for side in (row["old"], row["new"])))
         for row in found.collect()
@@ -98,6 +98,6 @@ def test_what_was_told_last_of_a_key_is_what_it_holds(spark: SparkSession) -> No
         "come": ("removed", "2", None),
     }  # fmt: skip
     # after the second, and its reversal, the first holds again: computing it once more changes nothing
-    undone = reversed_rows(found, PIN.key, STAMP).withColumn(ORDER, F.lit(3))
+    undone = build_reversals(found, PIN.key, STAMP).withColumn(ORDER, F.lit(3))
     history = told.unionByName(found.withColumn(ORDER, F.lit(2))).unionByName(undone)
-    assert correction_rows(target, first, PIN, COLUMNS, STAMP, history).collect() == []
+    assert build_corrections(target, first, PIN, COLUMNS, STAMP, history).collect() == []

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from errata.engines.spark.inputs import snapshot_frame
-from errata.engines.spark.measure import SparkMeasurer
-from errata.engines.spark.pairs import Pairs
+from errata.engines.spark.diff.pairs import Pairs
+from errata.engines.spark.inputs.frames import read_snapshot
+from errata.engines.spark.measure.measurer import SparkMeasurer
+from errata.gate.measure.scan_plan import compile_plan
+from errata.model.diff import MASK, ChangePattern, ColumnChange, Diff, PartitionDiff, SchemaDiff, TopValue
 from errata.model.manifest import Manifest
 from errata.model.partition import Grain
 from errata.model.product import Comparison
-from errata.validator.compile import compile_plan
-from errata.validator.diff import MASK
-from errata.validator.ports import ColumnChange, Diff, PartitionDiff, SchemaDiff, Together, TopValue
-from unit.validator.manifests import manifest, target_pin
+from unit.gate.manifests import manifest, target_pin
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -149,7 +148,7 @@ def test_samples_show_changed_columns_only_in_key_order(found: Diff) -> None:
 
 def test_columns_that_change_together_are_counted(found: Diff) -> None:
     """Rows by exactly the columns that changed in them; a partition whose keys repeat has no pairs to count."""
-    assert found.together == (Together(("amount",), 2), Together(("amount", "n"), 1))
+    assert found.together == (ChangePattern(("amount",), 2), ChangePattern(("amount", "n"), 1))
     assert {p.partition: p.columns["amount"].changed for p in found.partitions if p.columns} == {
         "changed": 3, "emptied": 0, "filled": 0,
     }  # fmt: skip
@@ -172,16 +171,16 @@ def test_a_tolerance_holds_for_its_column_alone(
 def test_a_sampled_median_looks_at_the_same_keys_every_time(spark: SparkSession, ids: tuple[str, str]) -> None:
     """One key in so many, by its hash: both sides of a row are in or out together, and nothing counts as added."""
     pairs = Pairs(*_frames(spark, ids), _run().target, ["day", "k", "amount"])
-    few = [row["k1"] for row in pairs.paired(["changed"], 2).where("status = 'changed'").orderBy("k1").collect()]
-    again = [row["k1"] for row in pairs.paired(["changed"], 2).where("status = 'changed'").orderBy("k1").collect()]
-    every = pairs.paired(["changed"], 2).collect()
+    few = [row["k1"] for row in pairs.pair_rows(["changed"], 2).where("status = 'changed'").orderBy("k1").collect()]
+    again = [row["k1"] for row in pairs.pair_rows(["changed"], 2).where("status = 'changed'").orderBy("k1").collect()]
+    every = pairs.pair_rows(["changed"], 2).collect()
     assert few == again
     assert 0 < len(every) < 6
     assert {row["k1"] for row in every if row["status"] in ("added", "removed")} <= {"new", "gone"}
 
 
 def _frames(spark: SparkSession, ids: tuple[str, str]) -> tuple[DataFrame, DataFrame]:
-    return snapshot_frame(spark, "lake.diffed", ids[0], 1), snapshot_frame(spark, "lake.diffed", ids[1], 1)
+    return read_snapshot(spark, "lake.diffed", ids[0], 1), read_snapshot(spark, "lake.diffed", ids[1], 1)
 
 
 def test_distributions_have_both_sides(found: Diff) -> None:

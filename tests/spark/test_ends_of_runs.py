@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from errata.errors import CostCapReached, Nondeterministic, Refused, RunExpired, StateRefused, ValidationRejected
-from errata.executor import canary
+from errata.worker import canary
 from spark.test_workers import ONE_DAY, OWN, RUNNING_TOTAL, Make, finish, wrapped
 from support.world import TABLE, TRANSFORM
 
@@ -35,7 +35,7 @@ def test_a_pause_while_the_canary_is_judged_is_a_pause(make_world: Make, monkeyp
     """The worker waits and judges after resume; what was made of the canary is no candidate of the run."""
     world = make_world(days=2, chunk_bytes=ONE_DAY)
     run = world.to("approved", canary=1)
-    assemble, pauses = canary.assemble, [True]
+    assemble, pauses = canary.assemble_candidate, [True]
 
     def paused(*args: Any) -> Any:
         if pauses:
@@ -44,7 +44,7 @@ def test_a_pause_while_the_canary_is_judged_is_a_pause(make_world: Make, monkeyp
             threading.Timer(1.5, lambda: world.client.resume(run, as_="ana")).start()
         return assemble(*args)
 
-    monkeypatch.setattr(canary, "assemble", paused)
+    monkeypatch.setattr(canary, "assemble_candidate", paused)
     assert world.client.run(run, as_="ana").state == "staged"
     with pytest.raises(StateRefused, match="no candidate yet"):
         world.client.diff(run)
@@ -58,7 +58,7 @@ def test_a_sequential_product_stands_on_a_day_without_rows(make_world: Make) -> 
     world = make_world(days=3, product=OWN, transform=transform)
     run = world.to("approved", "2026-01-02..2026-01-03")
     assert world.client.run(run, as_="ana").state == "staged"
-    snapshot = world.client._desk.ledger.chunks(run)[1].snapshot_id
+    snapshot = world.client._workspace.ledger.progress.chunks(run)[1].snapshot_id
     staged = [row for row in world.rows(int(snapshot or 0)) if row[0] == "2026-01-03"]
     assert staged == world.expected(["2026-01-03"])
 
@@ -120,4 +120,4 @@ def test_a_run_whose_pinned_snapshot_is_gone_has_expired_and_reads_nothing_inste
         with pytest.raises(Refused):
             act(run, as_="bo" if act == world.client.publish else "ana")
     assert world.snapshot() == head
-    assert len(world.client._desk.ledger.attempts(run)) == 1
+    assert len(world.client._workspace.ledger.progress.attempts(run)) == 1

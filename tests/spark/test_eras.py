@@ -16,18 +16,18 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from errata.canonical import canonical_bytes, digest_of
+from errata.engines.failures import classify_error
 from errata.engines.files.source import FileSource
-from errata.engines.spark.causes import meaning
-from errata.engines.spark.exactcast import is_changed
-from errata.engines.spark.inputs import frames, screened
+from errata.engines.spark.inputs.exact_cast import is_changed
+from errata.engines.spark.inputs.frames import read_input_frames, read_screened
 from errata.errors import ManifestTampered, SourceCorrupt
-from errata.model.coltypes import is_castable, spark_type
-from errata.model.eras import Era, RowRule
 from errata.model.manifest import InputPin, Manifest
 from errata.model.partition import Grain
 from errata.model.product import Input
-from errata.planner.coverage import cover
-from unit.validator.manifests import input_pin, manifest, target_pin
+from errata.model.product.eras import Era, RowRule
+from errata.model.types import is_castable, to_spark_type
+from errata.planning.era_coverage import check_coverage
+from unit.gate.manifests import input_pin, manifest, target_pin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,7 +62,7 @@ def _planned(root: Path, **declared: Any) -> tuple[InputPin, dict[str, bytes]]:
     pattern = f"{root}/d={{d}}/*.parquet" if partition else f"{root}/**/*.parquet"
     source = Input("raw", files=pattern, partition=partition, **({"columns": COLUMNS, "eras": ERAS} | declared))
     facts = FileSource(str(root)).read_input(source, Grain.DAY, DAYS)
-    proof = cover(source, facts, Grain.DAY, "date")
+    proof = check_coverage(source, facts, Grain.DAY, "date")
     assert not proof.problems
     digest = digest_of(facts.files)
     pin = input_pin(
@@ -87,7 +87,7 @@ def test_three_shapes_become_one_and_a_day_may_have_two(spark: SparkSession, tmp
     _write(tmp_path / "d=2026-01-03/0.parquet", new | {"n": [3], "tags": pa.array([None], pa.list_(pa.string()))})
     pin, parts = _planned(tmp_path)
     assert pin.era_of == {DAYS[0]: ("text",), DAYS[1]: ("text", "today"), DAYS[2]: ("today",)}
-    found = frames(spark, _run(pin), parts, DAYS)["raw"]
+    found = read_input_frames(spark, _run(pin), parts, DAYS)["raw"]
     assert found.dtypes == [
         ("account", "string"),
         ("amount", "decimal(12,2)"),
@@ -101,7 +101,7 @@ def test_three_shapes_become_one_and_a_day_may_have_two(spark: SparkSession, tmp
         ("b", Decimal("2.00"), 2, ["x", "y"], date(2026, 1, 2)),
         ("b", Decimal("2.00"), 3, None, date(2026, 1, 3)),
     ]
-    assert frames(spark, _run(pin), parts, ["2025-12-31"])["raw"].count() == 0
+    assert read_input_frames(spark, _run(pin), parts, ["2025-12-31"])["raw"].count() == 0
 
 
 def test_rules_work_without_eras_and_on_input_that_is_read_whole(spark: SparkSession, tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_rules_work_without_eras_and_on_input_that_is_read_whole(spark: SparkSes
     rule = RowRule("negative", "n < 0", "quarantine", "`n` < 0")
     pin, parts = _planned(tmp_path, columns={}, eras=(), rows=(rule,), partition=None)
     run = _run(pin)
-    assert sorted(row["name"] for row in frames(spark, run, parts, DAYS)["raw"].collect()) == ["x", "y"]
-    (out,) = screened(spark, pin, parts, DAYS, Grain.DAY, "date").where("__errata_out is not null").collect()
+    assert sorted(row["name"] for row in read_input_frames(spark, run, parts, DAYS)["raw"].collect()) == ["x", "y"]
+    (out,) = read_screened(spark, pin, parts, DAYS, Grain.DAY, "date").where("__errata_out is not null").collect()
     assert (out["__errata_out"]["reason"], out["__errata_source"]) == ("negative", '{"n":-1,"name":"z"}')
     assert out["__errata_origin"].endswith(str(place))
 
@@ -130,16 +130,16 @@ def test_a_table_is_adapted_by_span(spark: SparkSession) -> None:
         columns={"amount": "decimal(12, 2)", "d": "date"}, era_of={DAYS[0]: ("cents",), DAYS[1]: ("amounts",)},
         schemas=({"d": "date", "cents": "long", "amount": "decimal(12, 2)"},),
     )  # fmt: skip
-    found = frames(spark, _run(pin), {}, DAYS)["raw"].collect()
+    found = read_input_frames(spark, _run(pin), {}, DAYS)["raw"].collect()
     assert sorted(row["amount"] for row in found) == [Decimal("2.50"), Decimal("150.00")]
-    origins = {row["__errata_origin"] for row in screened(spark, pin, {}, DAYS, Grain.DAY, "date").collect()}
+    origins = {row["__errata_origin"] for row in read_screened(spark, pin, {}, DAYS, Grain.DAY, "date").collect()}
     assert origins == {f"lake.era_in@{snapshot[0]}"}
-    assert frames(spark, _run(pin), {}, ["2025-12-31"])["raw"].count() == 0
+    assert read_input_frames(spark, _run(pin), {}, ["2025-12-31"])["raw"].count() == 0
     unseen = replace(pin, era_of={DAYS[1]: ("amounts",)})  # metadata did not show that the first day has rows
-    found = frames(spark, _run(unseen), {}, DAYS)["raw"].collect()
+    found = read_input_frames(spark, _run(unseen), {}, DAYS)["raw"].collect()
     assert sorted(row["amount"] for row in found) == [Decimal("2.50"), Decimal("150.00")]
     with pytest.raises(ManifestTampered, match="raw: 2026-01-01 is in 0 eras; expected exactly one"):
-        frames(spark, _run(replace(unseen, eras=eras[1:])), {}, DAYS)
+        read_input_frames(spark, _run(replace(unseen, eras=eras[1:])), {}, DAYS)
     spark.sql("DROP TABLE lake.era_in PURGE")
 
 
@@ -205,14 +205,14 @@ EXACT: dict[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def _told(found: str, wanted: str) -> Callable[[Column], Column]:
-    return lambda value: is_changed(value, found, value.try_cast(spark_type(wanted)), wanted)
+    return lambda value: is_changed(value, found, value.try_cast(to_spark_type(wanted)), wanted)
 
 
 def test_no_cast_changes_a_value(spark: SparkSession) -> None:
     """For each pair of types: what comes out is what went in, and what would not be is named; NULL stays NULL."""
     asked = []
     for n, ((found, wanted), (kept, changed)) in enumerate(EXACT.items()):
-        values = F.expr(f"cast(array({', '.join([*kept, *changed, 'NULL'])}) AS array<{spark_type(found)}>)")
+        values = F.expr(f"cast(array({', '.join([*kept, *changed, 'NULL'])}) AS array<{to_spark_type(found)}>)")
         asked += [values.cast("array<string>").alias(f"v{n}"), F.transform(values, _told(found, wanted)).alias(f"t{n}")]
     answers = spark.range(1).select(*asked).first()
     assert answers is not None
@@ -239,7 +239,7 @@ def test_a_broken_file_is_an_error_by_name_and_never_fewer_rows(
     bad.write_bytes({"cut": bad.read_bytes()[:-100], "empty": b"", "page": bytes(content)}[spoil])
     spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
     with pytest.raises(Exception) as broken:  # noqa: PT011 - Spark's own, of several kinds
-        frames(spark, _run(pin), parts, DAYS)["raw"].agg({"n": "sum"}).collect()
-    error = broken.value if isinstance(broken.value, SourceCorrupt) else meaning(broken.value, "chunk c1", None)
+        read_input_frames(spark, _run(pin), parts, DAYS)["raw"].agg({"n": "sum"}).collect()
+    error = broken.value if isinstance(broken.value, SourceCorrupt) else classify_error(broken.value, "chunk c1", None)
     assert isinstance(error, SourceCorrupt)
     assert str(bad) in error.message

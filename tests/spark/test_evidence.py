@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from errata.evidence.keys import generate
+from errata.evidence.keys import generate_key_pair
 from errata.evidence.verifier import verify
 from support.world import PRODUCT_FILE, World
 from unit.evidence.forging import packed, unpacked
@@ -20,7 +20,7 @@ def test_a_published_run_is_proven_by_one_file(make_world: Make) -> None:
     """Every record of a run that Spark computed fits its audit, the candidate's files are those on the table, no value
     of a classified column is in it, and the verifier finds a member that was spoilt."""
     world = make_world(days=3, product=PRODUCT, project='evidence: {key: "errata.key"}\n')
-    public = generate(world.root / "errata.key").pem
+    public = generate_key_pair(world.root / "errata.key").pem
     scope = world.days[:2]
     run = world.to("published", f"{scope[0]}..{scope[-1]}")
     view, first = world.client.evidence(run, as_="bo")

@@ -48,7 +48,7 @@ def test_a_live_write_between_plan_and_freeze_is_told_before_anything_is_compute
     assert conflict.value.fields["partitions"] == [world.days[1]]
     assert "--supersede" in (conflict.value.hint or "")
     assert world.client.status(run).state == "approved"
-    assert world.client._desk.ledger.attempts(run) == ()
+    assert world.client._workspace.ledger.progress.attempts(run) == ()
     assert errata.live.frozen(world.client, TABLE) == ()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from errata.errors import ForeignPartition, PermissionRefused, TransformFailed, UsageError, ValidationRejected
-from errata.validator.compile import compile_plan
+from errata.gate.measure.scan_plan import compile_plan
 from support.world import PRODUCT, PRODUCT_FILE, TABLE, TRANSFORM, World
 
 Make = Callable[..., World]
@@ -119,11 +119,11 @@ def test_what_is_committed_after_the_candidate_changes_nothing_judged_and_is_nev
 
 def _gate_jobs(world: World) -> int:
     plan = world.plan()
-    desk = world.client._desk
-    manifest = desk.ledger.manifest(plan.id, world.client._actor("ana"))
+    workspace = world.client._workspace
+    manifest = workspace.ledger.runs.manifest(plan.id, world.client._build_actor("ana"))
     base = str(world.snapshot())
     before = _jobs(world)
-    found = desk.engines.measurer.measure(
+    found = workspace.engines.measurer.measure(
         manifest, compile_plan(manifest), candidate_snapshot=base, prior_snapshot=base
     )
     assert {m.partition for m in found} == set(world.days)

@@ -35,7 +35,7 @@ def test_readers_see_one_group_after_the_other(make_world: Make) -> None:
     world = make_world(days=5, product=GROUPED)
     plan = world.plan()
     assert plan.publish["groups"]["groups"] == [list(world.days[3:]), list(world.days[1:3]), [world.days[0]]]
-    ledger = world.client._desk.ledger
+    ledger = world.client._workspace.ledger
     run = world.to("validated")
     first = world.client.publish(run, as_="bo")
     assert (first.state, first.partitions, first.data_files_written) == ("part_published", world.days[3:], 0)
@@ -51,14 +51,14 @@ def test_readers_see_one_group_after_the_other(make_world: Make) -> None:
         assert [group.state for group in shown.groups.groups] == ["published", "published", "waiting"]
         assert shown.groups.next == 3
     world.configure(APPROVER, APPROVER.replace("approver, ", ""))
-    ledger = world.client._desk.ledger
+    ledger = world.client._workspace.ledger
     with later(ledger, minutes=122), pytest.raises(ApprovalRefused, match="no valid approval"):
         world.client.publish(run, as_="cy")
     world.configure(APPROVER.replace("approver, ", ""), APPROVER)
-    ledger = world.client._desk.ledger
+    ledger = world.client._workspace.ledger
     with later(ledger, minutes=122), pytest.raises(PublishConflict, match=world.days[0]):
         world.client.publish(run, as_="bo")
-    assert len({p.release["release"] for p in ledger.publications(run)}) == 1
+    assert len({p.release["release"] for p in ledger.publications.list(run)}) == 1
     assert [row for row in world.rows() if row[0] in world.days[1:]] == world.expected(world.days[1:])
     world.client.rollback(run, partitions=world.days[4], reason="the newest is wrong", as_="bo")
     with later(ledger, hours=9), pytest.raises(StateRefused, match="took back 1 partition"):
@@ -72,7 +72,7 @@ def test_readers_see_one_group_after_the_other(make_world: Make) -> None:
 def test_every_mode_goes_in_groups(make_world: Make, product: str) -> None:
     """What stands beside the target, and the view of it, grow group by group."""
     world = make_world(days=3, product=in_two(product))
-    run, ledger = world.to("validated"), world.client._desk.ledger
+    run, ledger = world.to("validated"), world.client._workspace.ledger
     world.client.publish(run, as_="bo")
     with later(ledger, hours=2):
         last = world.client.publish(run, as_="bo")

@@ -55,7 +55,7 @@ def test_the_default_of_a_new_column_is_no_write_and_another_value_is(make_world
     world = make_world(days=2, properties=COPY_ON_WRITE | {"format-version": "3"})
     hit, other = world.days
     run = world.to("published")
-    java = world.client._desk.engines.java
+    java = world.client._workspace.engines.java
     iceberg = java.jvm.org.apache.iceberg
     text, literal = iceberg.types.Types.StringType.get(), iceberg.expressions.Expressions.lit("EU")
     java.load(TABLE).updateSchema().addColumn("region", text, literal).commit()

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import errata.live
+from errata.cli.app.session import CliEnvironment as Terminal
 from errata.cli.main import main
-from errata.cli.session import World as Terminal
 from spark.test_freeze import FREEZES
 from support.world import World
 

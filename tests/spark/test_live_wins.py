@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from errata.errors import ApprovalRefused, PublishConflict, Rebased
-from errata.evidence.keys import generate
+from errata.evidence.keys import generate_key_pair
 from errata.evidence.verifier import verify
-from errata.executor import rebasing
 from errata.failpoints import arm
+from errata.live_writers import rebase as rebasing
 from spark.test_conflicts import _once
 from support.attached import start
 from support.world import PRODUCT_FILE, TABLE, World
@@ -39,7 +39,7 @@ def late(world: World, day: str, account: str = "late") -> None:
 def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_world: Make, moment: str) -> None:
     """Its partition is computed again, once; the others keep the files of their first attempt."""
     world = make_world(days=3, product=WINS, project='evidence: {key: "errata.key"}\n')
-    public = generate(world.root / "errata.key").pem
+    public = generate_key_pair(world.root / "errata.key").pem
     hit, others = world.days[1], (world.days[0], world.days[2])
     run = world.to("staged" if moment == "staged" else "validated")
     before = world.rows()
@@ -58,8 +58,8 @@ def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_wo
     assert rebased.value.exit_code == 5
     assert rebased.value.fields["partitions"] == [hit]
     assert [row for row in world.rows() if row[1] != "late"] == before
-    ledger = world.client._desk.ledger
-    staged = ledger.chunks(run)[0].snapshot_id
+    ledger = world.client._workspace.ledger
+    staged = ledger.progress.chunks(run)[0].snapshot_id
     assert world.client.status(run).state == "running"
     world.client.run(run, as_="ana")
     view = world.client.validate(run, as_="ana")
@@ -72,7 +72,7 @@ def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_wo
     world.client.publish(run, as_="bo")
     assert (hit, "late", Decimal("5.00"), 1) in world.rows()
     assert world.rows() == world.expected()
-    computed = [(one.chunk_id, one.partitions, one.state.value) for one in ledger.attempts(run)]
+    computed = [(one.chunk_id, one.partitions, one.state.value) for one in ledger.progress.attempts(run)]
     assert [set(partitions) for _, partitions, _ in computed] == [set(world.days), {hit}]
     assert all(state == "adopted" for *_, state in computed)
     added = {path for path in world.files(int(staged or 0)).values() for path in path}
@@ -93,7 +93,7 @@ def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_wo
 
 def test_live_wins_a_few_times_and_then_it_is_a_conflict(make_world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound holds per run, the error says so and names the freeze; the other partitions can go out."""
-    monkeypatch.setattr(rebasing, "MOST_REBASES", 1)
+    monkeypatch.setattr(rebasing, "MAX_REBASES", 1)
     world = make_world(days=2, product=WINS)
     run = world.to("staged")
     late(world, world.days[0])
@@ -172,7 +172,7 @@ def test_from_a_table_merged_by_key_the_live_row_is_merged_on_what_live_left(mak
 
 
 def _candidate(world: World, run: str) -> str:
-    newest = world.client._desk.ledger.latest_candidate(run)
+    newest = world.client._workspace.ledger.candidates.latest(run)
     assert newest is not None
     return newest.snapshot_id or ""
 
@@ -220,8 +220,8 @@ def test_run_and_validate_in_one_go_until_live_lets_them(make_world: Make, tmp_p
     import io
 
     import errata
+    from errata.cli.app.session import CliEnvironment as Terminal
     from errata.cli.main import main
-    from errata.cli.session import World as Terminal
 
     world = make_world(days=2, product=WINS)
     run = world.to("approved")

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from errata.engines.spark import aggregates
-from errata.engines.spark.aggregates import ByPartition, measure_scan
-from errata.engines.spark.measure import SparkMeasurer
+from errata.engines.spark.measure import aggregates
+from errata.engines.spark.measure.aggregates import PartitionGrouping, measure_scan
+from errata.engines.spark.measure.measurer import SparkMeasurer
 from errata.errors import RunExpired, UsageError
+from errata.gate.measure.names import content_columns
+from errata.gate.measure.scan_plan import compile_plan
 from errata.model.manifest import ExpectedFile, Manifest
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Metric, Reconciliation, Threshold
 from errata.model.table import DataFile
-from errata.validator.compile import compile_plan
-from errata.validator.names import content_columns
-from errata.validator.ports import CANDIDATE, CONTENT_A, CONTENT_B, PRIOR, ROW_COUNT, MeasurePlan, Scan
-from unit.validator.manifests import input_pin, manifest, target_pin
+from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, PRIOR, ROW_COUNT, MeasurePlan, Scan
+from unit.gate.manifests import input_pin, manifest, target_pin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -195,7 +195,7 @@ def test_a_partition_of_many_rows_is_looked_through_by_one_task(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Copies in two files meet without being sent around; a key with the partition column is the key without it."""
-    monkeypatch.setattr(aggregates, "_WORTH_A_TASK", 1)
+    monkeypatch.setattr(aggregates, "_MIN_ROWS_PER_TASK", 1)
     spark.sql("CREATE TABLE lake.twice (d date, k int) USING iceberg PARTITIONED BY (d)")
     for values in (
         "('2026-01-01', 1), ('2026-01-01', 2), ('2026-01-02', 1)",
@@ -204,7 +204,7 @@ def test_a_partition_of_many_rows_is_looked_through_by_one_task(
         spark.sql(f"INSERT INTO lake.twice SELECT CAST(d AS date), k FROM VALUES {values} AS t(d, k)")
     asked = {"check.k": ("k",), "check.dk": ("d", "k")}
     scan = Scan(CANDIDATE, {ROW_COUNT: "COUNT(*)"})
-    by, rows, days = ByPartition("d", "date", Grain.DAY), spark.table("lake.twice"), ("2026-01-01", "2026-01-02")
+    by, rows, days = PartitionGrouping("d", "date", Grain.DAY), spark.table("lake.twice"), ("2026-01-01", "2026-01-02")
     before, last = spark.conf.getAll, _stages(spark)[0].stageId()
     measure_scan(scan, rows, by, days)
     plain, last = _shuffled(spark, last)
@@ -246,7 +246,7 @@ def test_a_task_for_each_partition_leaves_no_core_waiting_and_has_rows_enough(
     counts: list[int], is_worth_it: bool
 ) -> None:
     """On two cores the largest partition is at most half of the rows, and the mean is worth starting a task."""
-    assert aggregates._each_is_a_task(counts, 2) is is_worth_it
+    assert aggregates._is_worth_own_tasks(counts, 2) is is_worth_it
 
 
 def _jobs(spark: SparkSession, lake: dict[str, Any], checks: tuple[Check, ...], days: int) -> int:
@@ -274,12 +274,12 @@ def _digests(spark: SparkSession, cases: dict[str, list[tuple[Any, ...]]]) -> di
     from pyspark.sql import functions
 
     from errata.engines.spark.columns import content_hashes
-    from errata.engines.spark.content import hash_sum
+    from errata.engines.spark.measure.checksums import hash_sum_sql
 
     rows = [(name, *row) for name, case in cases.items() for row in case]
     frame = spark.createDataFrame(rows, f"name string, {DDL}")
     first, second = content_hashes(frame, [name for name in sorted(COLUMNS) if name != "run"])
-    sums = [functions.expr(hash_sum(half)) for half in "ab"]
+    sums = [functions.expr(hash_sum_sql(half)) for half in "ab"]
     found = frame.select("name", first.alias("a"), second.alias("b")).groupBy("name").agg(functions.count("*"), *sums)
     found = found.collect()
     return {row["name"]: tuple(str(value) for value in row[1:]) for row in found}
@@ -336,11 +336,11 @@ def test_checksum_sum_is_exact(spark: SparkSession) -> None:
     """Halves summed as longs give the same number as a decimal sum of the hashes, at both ends of the range."""
     from pyspark.sql import functions as f
 
-    from errata.engines.spark.content import hash_sum
+    from errata.engines.spark.measure.checksums import hash_sum_sql
 
     edges = [2**63 - 1, -(2**63), -1, 0, 2**31, -(2**31), 2**32 - 1, 2**31 - 1, 123456789012345678]
     rows = spark.createDataFrame([(n,) for n in edges * 3], "h bigint")
-    row = rows.select(f.expr(hash_sum("h"))).first()
+    row = rows.select(f.expr(hash_sum_sql("h"))).first()
     assert row is not None
     assert int(row[0]) == sum(edges) * 3
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from errata.engines.spark.merge import ambiguous_merge, marked, merged
+from errata.engines.spark.compute.merge import find_merge_violation, mark_deletions, merge_rows
 from errata.errors import OutputContract
 from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
@@ -64,9 +64,9 @@ def cases(count: int, *, by_version: bool) -> tuple[list[Row], list[Change]]:
 
 def run(spark: SparkSession, prior: list[Row], changes: list[Change], version: str | None = "v", **more: Any) -> Any:
     """What Spark makes of it."""
-    rows, given = spark.createDataFrame(prior, PRIOR), marked(spark.createDataFrame(changes, CHANGES), MERGE)
+    rows, given = spark.createDataFrame(prior, PRIOR), mark_deletions(spark.createDataFrame(changes, CHANGES), MERGE)
     names = sorted({str(row[0]) for row in (*prior, *changes)})
-    return merged(rows, given.drop("gone"), PIN, version, more.pop("partitions", names), **more).collect()
+    return merge_rows(rows, given.drop("gone"), PIN, version, more.pop("partitions", names), **more).collect()
 
 
 @pytest.mark.parametrize("by_version", [True, False], ids=["by version", "without versions"])
@@ -101,7 +101,7 @@ def test_what_has_no_single_answer_fails_and_names_a_key(spark: SparkSession, ch
     """Whichever row were taken would be a guess."""
     with pytest.raises(Exception, match="errata merge") as failed:
         run(spark, [(1, "a", 1, "old")], changes, partitions=["1"])
-    told = ambiguous_merge(failed.value, "chunk c1")
+    told = find_merge_violation(failed.value, "chunk c1")
     assert isinstance(told, OutputContract)
     assert f"chunk c1: {said}" in told.message
 
@@ -111,7 +111,7 @@ def test_a_classified_key_is_masked_in_the_failure(spark: SparkSession) -> None:
     twice: list[Change] = [(1, "secret", 2, "x", None), (1, "secret", 2, "y", None)]
     with pytest.raises(Exception, match="errata merge") as failed:
         run(spark, [(1, "b", 1, "old")], twice, classified=("k",))
-    told = ambiguous_merge(failed.value, "chunk c1")
+    told = find_merge_violation(failed.value, "chunk c1")
     assert told is not None
     assert "k=•••" in told.message
     assert "secret" not in str(failed.value)

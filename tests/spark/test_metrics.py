@@ -14,17 +14,17 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from errata.engines.spark.aggregates import ByPartition, measure_scan
 from errata.engines.spark.columns import content_hashes
+from errata.engines.spark.measure.aggregates import PartitionGrouping, measure_scan
 from errata.errors import UsageError
+from errata.gate.measure.scan_plan import compile_plan
+from errata.gate.rules.expressions import parse_aggregate, parse_row_value
+from errata.gate.rules.functions import AGGREGATES, ALLOWED
+from errata.gate.rules.patterns import PII_PATTERNS, find_pattern_flaw
 from errata.model.partition import Grain
 from errata.model.product import PII_KINDS, Check, Metric, References, Threshold
-from errata.validator.compile import compile_plan
-from errata.validator.expressions import aggregate, row_value
-from errata.validator.functions import AGGREGATES, ALLOWED
-from errata.validator.patterns import PII_PATTERNS, pattern_flaw
-from errata.validator.ports import CANDIDATE, Lookup, Measurement, Scan
-from unit.validator.manifests import input_pin, manifest, target_pin
+from errata.ports.measure import CANDIDATE, Lookup, Measurement, Scan
+from unit.gate.manifests import input_pin, manifest, target_pin
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -201,7 +201,7 @@ def _measured(spark: SparkSession, rows: list[Row]) -> dict[str, dict[str, str |
     ).selectExpr("*", "CAST(ts AS TIMESTAMP) tz")
     known = spark.createDataFrame([*KNOWN, *KNOWN], "a int, b string")
     scan = compile_plan(run).scans[0]
-    by = ByPartition("d", "date", Grain.DAY)
+    by = PartitionGrouping("d", "date", Grain.DAY)
     return _by_place(measure_scan(scan, frame.coalesce(1), by, run.partitions, {"known": known}))
 
 
@@ -240,7 +240,7 @@ def test_every_metric_is_what_a_naive_reader_counts(base_spark: SparkSession, ro
 def test_one_key_over_the_run_alone(spark: SparkSession) -> None:
     """Without any other key there is nothing to set it apart from; an empty table has no duplicates."""
     scan = Scan(CANDIDATE, {"rowCount": "COUNT(*)"}, unique_in_run={"check.k": ("k",)})
-    by = ByPartition("d", "date", Grain.DAY)
+    by = PartitionGrouping("d", "date", Grain.DAY)
     rows = [(DAYS[0], 1), (DAYS[1], 1), (DAYS[1], None), (None, None), (DAYS[2], 2)]
     frame = spark.createDataFrame(rows, "d date, k int")
     for cut, expected in ((frame, "2"), (frame.limit(0), "0")):
@@ -256,7 +256,7 @@ def test_a_look_up_that_cannot_be_compared_is_refused(spark: SparkSession, keys:
     rows = spark.createDataFrame([(DAYS[0], 1)], "d date, k int")
     known = spark.createDataFrame([("x",)], "text string")
     with pytest.raises(UsageError, match=reason):
-        measure_scan(scan, rows, ByPartition("d", "date", Grain.DAY), (), {"known": known})
+        measure_scan(scan, rows, PartitionGrouping("d", "date", Grain.DAY), (), {"known": known})
 
 
 HASHED = (
@@ -444,7 +444,7 @@ def test_every_allowed_function_means_what_spark_says(spark: SparkSession) -> No
     calls = _calls(CALLS) | SINGLE
     assert set(calls) == ALLOWED - AGGREGATES
     rows = spark.range(1).selectExpr(*ONE)
-    pairs = {name: (text, row_value(text, where="test", types=None).sql("spark")) for name, text in calls.items()}
+    pairs = {name: (text, parse_row_value(text, where="test", types=None).sql("spark")) for name, text in calls.items()}
     assert _differing(rows, pairs) == {}
 
 
@@ -453,7 +453,7 @@ def test_every_allowed_aggregate_means_what_spark_says(spark: SparkSession) -> N
     calls = _calls(OF_MANY)
     assert set(calls) == AGGREGATES
     rows = spark.range(1, 6).selectExpr("CAST(id AS INT) i", "id / 7D x", "CAST(id AS DECIMAL(10,2)) c", "id > 2 b")
-    pairs = {name: (text, aggregate(text, where="test", types=None).sql("spark")) for name, text in calls.items()}
+    pairs = {name: (text, parse_aggregate(text, where="test", types=None).sql("spark")) for name, text in calls.items()}
     assert _differing(rows, pairs) == {}
 
 
@@ -461,7 +461,7 @@ def test_java_reads_what_is_accepted(spark: SparkSession) -> None:
     """A pattern that passes the judgement compiles in Java; those for personal data too."""
     from py4j.protocol import Py4JJavaError
 
-    from unit.validator.test_patterns import SAFE
+    from unit.gate.test_patterns import SAFE
 
     java = spark.sparkContext._jvm.java.util.regex.Pattern  # type: ignore[union-attr]
     pieces = [
@@ -484,7 +484,7 @@ def test_java_reads_what_is_accepted(spark: SparkSession) -> None:
     ]
     counts = ["", "*", "+?", "?", "{2}", "{1,3}", "{2,}+"]
     texts = [f"{one}{count}{other}" for one in pieces for count in counts for other in ("", "q", "(?=w)")]
-    accepted = [text for text in (*SAFE, *PII_PATTERNS.values(), *texts) if pattern_flaw(text) is None]
+    accepted = [text for text in (*SAFE, *PII_PATTERNS.values(), *texts) if find_pattern_flaw(text) is None]
     assert len(accepted) > 200
     refused = []
     for text in accepted:

@@ -187,11 +187,11 @@ def test_corrections_history_kept(make_world: Make) -> None:
     back = [(day, name, kind, new, old) for day, name, kind, old, new in corrected(world, world.days[:1])]
     assert told(world, world.publication(run, 2)) == back
     # what an expiry leaves: no snapshot of before, no undo set
-    ledger = world.client._desk.ledger
-    world.client._desk.engines.staging.drop_refs(
+    ledger = world.client._workspace.ledger
+    world.client._workspace.engines.staging.drop_refs(
         TABLE, [undo_branch(world.publication(run)), pre_tag(world.publication(run))]
     )
-    assert ledger.debts() == ()
+    assert ledger.facts.list_outbox() == ()
     found = world.client.why(TABLE, world.days[0], key={"account": "a1"})
     gross = {row[1]: row[2] for row in world.expected(world.days[:1])}["a1"]
     published = next(item for item in found.history if item.action == "published")
@@ -205,7 +205,7 @@ def test_rows_on_a_branch_that_was_dropped_meanwhile_are_not_shown(make_world: M
     """An append then brings the branch back from main; landing that would show every correction twice."""
     world = make_world(days=1, product=BESIDE)
     run = world.to("published")
-    engines = world.client._desk.engines
+    engines = world.client._workspace.engines
     before = world.sql(f"SELECT count(*) FROM {CORRECTIONS}")
     branch = engines.beside.open_branch(CORRECTIONS, f"{run}-x9")
     engines.staging.drop_refs(CORRECTIONS, [branch])

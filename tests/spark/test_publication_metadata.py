@@ -11,14 +11,14 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from errata.engines.iceberg.beside import IcebergBeside
-from errata.engines.iceberg.java import JavaIceberg
-from errata.engines.iceberg.refs import DAY_MS, open_branch
-from errata.engines.iceberg.staged import IcebergStaging
+from errata.engines.iceberg.commits.java import JavaIceberg
+from errata.engines.iceberg.commits.refs import DAY_MS, open_branch
+from errata.engines.iceberg.commits.side_tables import IcebergSideTables
+from errata.engines.iceberg.commits.staging import IcebergStaging
 from errata.errors import EngineError, RunExpired
 from errata.model.manifest import NewColumn
 from errata.model.refs import GUARD, pre_tag, pub_tag, run_branch, undo_branch
-from errata.publisher.ports import Outcome
+from errata.ports.publish import Outcome
 from support.bare import ACCOUNT, BareTable, publishing
 
 ONE, TWO, THREE = "2026-01-01", "2026-01-02", "2026-01-03"
@@ -169,7 +169,7 @@ def test_behind_its_fence_a_publication_cannot_land(table: BareTable) -> None:
     """Also one that was examined before; it is told apart from one that landed, and from one that never was."""
     port, publication = publishing(table), order(table)
     early = port.version(table.target)
-    assert port.look(table.target, PUB).outcome is Outcome.ABSENT
+    assert port.find_outcome(table.target, PUB).outcome is Outcome.ABSENT
     port.fence(table.target, PUB)
     head = table.refs()["main"]
     for version in (early, port.version(table.target)):
@@ -177,16 +177,16 @@ def test_behind_its_fence_a_publication_cannot_land(table: BareTable) -> None:
         with pytest.raises((Py4JJavaError, PySparkException)):
             version.commit(publication)
     assert table.refs()["main"] == head
-    assert port.look(table.target, PUB).outcome is Outcome.FENCED
+    assert port.find_outcome(table.target, PUB).outcome is Outcome.FENCED
 
 
 def test_a_publication_is_found_by_its_tag_and_without_it(table: BareTable) -> None:
     """A tag may have been dropped; the snapshot says whose it is."""
     port, publication = publishing(table), order(table)
     made = port.version(table.target).commit(publication)
-    assert port.look(table.target, PUB).snapshot_id == made
+    assert port.find_outcome(table.target, PUB).snapshot_id == made
     table.load().manageSnapshots().removeTag(pub_tag(PUB)).commit()
-    assert port.look(table.target, PUB).snapshot_id == made
+    assert port.find_outcome(table.target, PUB).snapshot_id == made
 
 
 def test_what_cannot_be_opened_is_not_called_published(table: BareTable) -> None:
@@ -195,10 +195,10 @@ def test_what_cannot_be_opened_is_not_called_published(table: BareTable) -> None
     made = port.version(table.target).commit(publication)
     Path(urlparse(str(table.load().snapshot(int(made)).manifestListLocation())).path).unlink()
     with pytest.raises(EngineError, match="cannot be read"):
-        port.look(table.target, PUB)
+        port.find_outcome(table.target, PUB)
     before = int(table.refs()[pre_tag(PUB)])
     table.load().manageSnapshots().setCurrentSnapshot(before).commit()
-    assert port.look(table.target, PUB).outcome is Outcome.FENCED
+    assert port.find_outcome(table.target, PUB).outcome is Outcome.FENCED
 
 
 # ----------------------------------------------------------------------------------------------- tables beside a target
@@ -206,7 +206,7 @@ def test_what_cannot_be_opened_is_not_called_published(table: BareTable) -> None
 
 def test_rows_beside_a_target_are_shown_once(table: BareTable) -> None:
     """Who lands them again gets the first one's snapshot; the branch is gone, main has the rows and what it had."""
-    beside, old = IcebergBeside(table.java), table.paths()
+    beside, old = IcebergSideTables(table.java), table.paths()
     branches = [beside.open_branch(table.name, PUB) for _ in range(2)]
     files = [table.file(ONE) for _ in branches]
     for branch, file in zip(branches, files, strict=True):
@@ -219,7 +219,7 @@ def test_rows_beside_a_target_are_shown_once(table: BareTable) -> None:
 
 def test_rows_beside_a_target_are_not_shown_behind_a_fence(table: BareTable) -> None:
     """A process that was believed dead finds the tag taken."""
-    beside, old = IcebergBeside(table.java), table.paths()
+    beside, old = IcebergSideTables(table.java), table.paths()
     branch = beside.open_branch(table.name, PUB)
     publishing(table).fence(table.target, PUB)
     with pytest.raises(EngineError, match="fence"):
@@ -229,7 +229,7 @@ def test_rows_beside_a_target_are_not_shown_behind_a_fence(table: BareTable) -> 
 
 def test_a_branch_that_came_back_from_main_is_not_taken_for_rows_that_wait(table: BareTable) -> None:
     """Its files are shown already."""
-    beside = IcebergBeside(table.java)
+    beside = IcebergSideTables(table.java)
     branch = beside.open_branch(table.name, PUB)
     table.load().manageSnapshots().removeBranch(branch).commit()
     table.load().manageSnapshots().createBranch(branch).commit()

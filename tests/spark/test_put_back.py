@@ -125,7 +125,7 @@ def test_what_main_no_longer_holds_is_published_under_a_new_id(at: At, copied: s
     assert world.rows() == world.wrong()
     go_on(world, run, "published")
     assert world.rows() == world.expected()
-    assert world.publication(run, len(world.client._desk.ledger.publications(run))) not in world.lost
+    assert world.publication(run, len(world.client._workspace.ledger.publications.list(run))) not in world.lost
     assert publish(world, run).already
     rollback(world, run)
     assert world.rows() == world.wrong()
@@ -147,7 +147,7 @@ def test_a_publication_that_main_still_holds_is_put_on_the_record(at: At, copied
     head = world.snapshot()
     go_on(world, run, "published")
     assert (world.snapshot(), world.rows()) == (head, world.expected())
-    last = world.client._desk.ledger.publications(run)[-1]
+    last = world.client._workspace.ledger.publications.list(run)[-1]
     assert (last.pub_id in world.lost, last.result_snapshot_id) == (True, str(head))
     assert world.client.audit_verify().ok
     rollback(world, run)

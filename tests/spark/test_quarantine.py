@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from errata.commands.upkeep.cleanup import cleanup
 from errata.errors import EngineError, ValidationRejected
-from errata.executor.cleaning import cleanup
 from errata.failpoints import arm
 from errata.model.audit import Actor
 from support.world import PRODUCT_FILE, World
@@ -130,8 +130,8 @@ def test_poison_rows_are_set_aside_by_name_and_every_row_is_accounted_for(make_w
     ]
     assert world.client.status(run).input_rows == view.inputs
     assert any(view.table == item["table"] for item in world.client.cleanup(run, as_="ana").kept)
-    desk = world.client._desk
-    later = replace(desk, now=lambda: desk.now() + timedelta(days=40))
+    workspace = world.client._workspace
+    later = replace(workspace, now=lambda: workspace.now() + timedelta(days=40))
     removed = cleanup(later, Actor("ana", "ana", "host", single_user=False), run, dry_run=False).removed
     assert view.table in {item["table"] for item in removed}
     assert world.client.quarantine(run).table is None

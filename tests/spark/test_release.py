@@ -10,10 +10,10 @@ from functools import partial
 import pytest
 
 import errata
+from errata.cli.app.session import CliEnvironment as Terminal
 from errata.cli.main import main
-from errata.cli.session import World as Terminal
 from errata.errors import ApprovalRefused, PermissionRefused, PublishConflict
-from errata.report.page import page
+from errata.report.page import render_page
 from support.world import PRODUCT_FILE, TABLE, World
 
 Make = Callable[..., World]
@@ -103,5 +103,5 @@ def test_single_user_mode_is_said_by_every_answer(make_world: Make) -> None:
     told["why rolled back"] = client.why(TABLE, world.days[0]).history[-1]
     assert {name: view.single_user for name, view in told.items()} == dict.fromkeys(told, True)
     assert [one["single_user"] for one in client.status(plan.id).publications] == [True, True]
-    assert "single-user" in page(report)
+    assert "single-user" in render_page(report)
     assert all(entry.actor.single_user for entry in client.audit_log())

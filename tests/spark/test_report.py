@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from errata.engines.iceberg.outside import IcebergOutside
-from errata.report.page import page
+from errata.engines.iceberg.metadata.untouched import IcebergOutsideReader
+from errata.report.page import render_page
 from support.world import PRODUCT_FILE, World
 
 Make = Callable[..., World]
@@ -34,7 +34,7 @@ def test_a_report_follows_a_run_from_verdict_to_publication(make_world: Make) ->
     assert [one.percent for one in moved.partitions] == ["-50.00"] * 3
     balance = next(metric for metric in diff.metrics if metric.kind == "reconcile")
     assert [one.change for one in balance.partitions] == ["0.00"] * 3
-    text = page(found)
+    text = render_page(found)
     assert "Passed the gate" in text
     assert ">a0<" not in text
     assert {row.key["account"] for row in diff.diff.sample} == {"•••"}
@@ -44,7 +44,7 @@ def test_a_report_follows_a_run_from_verdict_to_publication(make_world: Make) ->
     assert [(one.kind, one.person, one.partitions) for one in after.releases] == [("publish", "bo", scope)]
     assert after.diff is not None
     assert after.diff.diff.partitions == diff.diff.partitions
-    assert "bo" in page(after)
+    assert "bo" in render_page(after)
     history = world.client.why("lake.fin.sales", scope[0], key={"account": "a0"}).history
     assert [(item.after or {})["account"] for item in history] == ["•••", "•••"]
     assert (history[-1].after or {})["gross"] == str(world.expected([scope[0]])[0][2])
@@ -53,8 +53,10 @@ def test_a_report_follows_a_run_from_verdict_to_publication(make_world: Make) ->
 def test_a_partition_touched_outside_the_scope_is_named(make_world: Make) -> None:
     """File sets outside the scope are compared: a file that came, one that went, and a delete file all show."""
     world = make_world(days=3)
-    target = world.client._desk.ledger.manifest(world.plan(world.days[0]).id, world.client._actor("ana")).target
-    reader = IcebergOutside(world.client._desk.engines.catalogs)
+    target = world.client._workspace.ledger.runs.manifest(
+        world.plan(world.days[0]).id, world.client._build_actor("ana")
+    ).target
+    reader = IcebergOutsideReader(world.client._workspace.engines.catalogs)
     base = str(world.snapshot())
     world.live(world.days[0])
     inside = reader.outside(target, base, str(world.snapshot()), [world.days[0]])

@@ -11,7 +11,7 @@ from pyiceberg.table.refs import SnapshotRef
 
 from errata.model.refs import (
     GUARD,
-    base_pin,
+    base_tag,
     pre_tag,
     pub_tag,
     rest_branch,
@@ -38,12 +38,12 @@ def test_the_next_command_that_writes_sweeps_what_a_cancelled_run_left(make_worl
     assert told.ok
     assert "2 of finished runs" in told.found
     assert f"1 of runs that are not in this ledger, which are left alone: {foreign}" in told.found
-    assert {run_branch(first), base_pin(first)} <= world.refs()
+    assert {run_branch(first), base_tag(first)} <= world.refs()
     second = world.to("staged", reason="again")
-    assert {run_branch(first), base_pin(first)}.isdisjoint(world.refs())
-    assert {run_branch(second), base_pin(second), foreign} <= world.refs()
+    assert {run_branch(first), base_tag(first)}.isdisjoint(world.refs())
+    assert {run_branch(second), base_tag(second), foreign} <= world.refs()
     (swept,) = [entry for entry in world.client.audit_log(first) if entry.action == "refs.swept"]
-    assert {gone["ref"] for gone in swept.body["removed"]} == {run_branch(first), base_pin(first)}
+    assert {gone["ref"] for gone in swept.body["removed"]} == {run_branch(first), base_tag(first)}
 
 
 def _age_guard(world: World, days: int) -> None:
@@ -87,7 +87,7 @@ def test_a_ref_lives_for_its_window_however_old_the_guard_is(make_world: Make) -
     _age_guard(world, 365)
     run = world.to("validated", reason="again")
     left = _days_left(world)
-    promised = {run_branch(run): 45, f"errata_{run}_c1": 7, base_pin(run): 45}
+    promised = {run_branch(run): 45, f"errata_{run}_c1": 7, base_tag(run): 45}
     world.client.publish(run, as_="bo")
     world.client.rollback(run, reason="undo", as_="bo")
     left |= _days_left(world)

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.errors import EngineError, PublishConflict
-from errata.evidence.keys import generate
+from errata.evidence.keys import generate_key_pair
 from errata.evidence.verifier import verify
 from errata.failpoints import arm
 from errata.model.refs import PREFIX
@@ -37,11 +37,11 @@ def test_partitions_that_share_files_are_corrected_and_taken_back(make_world: Ma
     assert plan.rewrite["bytes"] > 0
     (told,) = [verdict.message for verdict in plan.verdicts if verdict.rule == "rewrite"]
     assert "days of day are no partitions" in told
-    sealed = world.client._desk.ledger.manifest(plan.id).target
+    sealed = world.client._workspace.ledger.runs.manifest(plan.id).target
     assert (sealed.mode, sealed.rewrite.files, sealed.shadow is not None) == ("rewrite", plan.rewrite["files"], True)
     run = world.to("published", f"{scope[0]}..{scope[1]}")
     assert world.rows() == sorted([*world.wrong([first, last]), *world.expected(scope)])
-    assert world.client._desk.ledger.publications(run)[0].data_files_written > 0
+    assert world.client._workspace.ledger.publications.list(run)[0].data_files_written > 0
     view = world.client.rollback(run, partitions=scope[0], reason="undo", as_="bo")
     assert view.data_files_written > 0
     assert world.rows() == sorted([*world.wrong([first, scope[0], last]), *world.expected([scope[1]])])
@@ -57,7 +57,7 @@ def test_files_of_one_day_are_exchanged_and_not_written_anew(make_world: Make) -
     plan = world.plan(world.days[0])
     assert plan.rewrite["files"] == 0
     run = world.to("published", world.days[0])
-    assert world.client._desk.ledger.publications(run)[0].data_files_written == 0
+    assert world.client._workspace.ledger.publications.list(run)[0].data_files_written == 0
     assert world.rows() == sorted([*world.expected([world.days[0]]), *world.wrong([world.days[1]])])
     view = world.client.rollback(run, reason="undo", as_="bo")
     assert view.data_files_written == 0
@@ -167,9 +167,9 @@ def test_an_append_into_partitions_that_may_share_files_is_refused(make_world: M
 def test_rows_that_were_not_written_as_they_were_read_are_not_published(make_world: Make) -> None:
     """What is on the branch is read back and compared, whatever made it differ."""
     world = make_world(days=1, spec="")
-    engines = world.client._desk.engines
+    engines = world.client._workspace.engines
     run = world.to("planned")
-    target = world.client._desk.ledger.manifest(run).target
+    target = world.client._workspace.ledger.runs.manifest(run).target
     unstable = world.spark.table(TABLE).withColumn("account", F.expr("reflect('java.util.UUID', 'randomUUID')"))
     publishing = engines.publishing
     guard, _ = publishing.ensure_guard(target)
@@ -216,10 +216,10 @@ def test_a_merge_and_a_restore_work_where_files_are_shared(make_world: Make) -> 
 def test_evidence_and_the_report_of_shared_files_stand(make_world: Make) -> None:
     """The bundle of such a run verifies after publication and after a rollback, and names what was carried over."""
     world = make_world(days=3, spec="", project='evidence: {key: "errata.key"}\n')
-    public = generate(world.root / "errata.key").pem
+    public = generate_key_pair(world.root / "errata.key").pem
     run = world.to("published", world.days[1])
     assert verify(world.client.evidence(run, as_="bo")[1], [public]).problems == []
-    detail = world.client._desk.ledger.publication_detail(world.publication(run))
+    detail = world.client._workspace.ledger.publications.detail(world.publication(run))
     assert detail["shared"] == [world.days[1]]
     assert sum(rows for _, _, rows in detail["carried"]) > 0
     world.client.rollback(run, reason="undo", as_="bo")

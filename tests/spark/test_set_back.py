@@ -97,7 +97,7 @@ def test_files_tell_where_history_has_expired(make_world: Make, is_back: bool) -
     for ref in sorted(world.refs() - {"main"}):
         kind = "BRANCH" if world.table().metadata.refs[ref].snapshot_ref_type == "branch" else "TAG"
         world.sql(f"ALTER TABLE {TABLE} DROP {kind} `{ref}`")
-    table = world.client._desk.engines.java.load(TABLE)
+    table = world.client._workspace.engines.java.load(TABLE)
     table.expireSnapshots().expireOlderThan(int(time.time() * 1000) + 1000).retainLast(1).commit()
     found = world.client.status(run).set_back
     assert len(found) == int(is_back)

@@ -21,8 +21,8 @@ def test_two_different_appends_under_one_fence_void_the_attempt(make_world: Make
     """Neither is used; equal ones would count as the first."""
     world = make_world(days=1)
     run = world.to("staged")
-    staging, target = world.client._desk.engines.staging, world.client._desk.ledger.manifest(run).target
-    attempt = world.client._desk.ledger.attempts(run)[0].attempt_id
+    staging, target = world.client._workspace.engines.staging, world.client._workspace.ledger.runs.manifest(run).target
+    attempt = world.client._workspace.ledger.progress.attempts(run)[0].attempt_id
     assert staging.find_attempt(target, attempt) is not None
     frame = world.spark.table(TABLE).limit(1)
     frame.writeTo(f"{TABLE}.`branch_{run_branch(run)}`").option("snapshot-property.errata.attempt", attempt).append()
@@ -34,9 +34,9 @@ def test_two_candidates_at_once_hold_the_same_rows_each(make_world: Make) -> Non
     """Two processes that validate at the same time cannot be mixed up: each has a branch of its own."""
     world = make_world(days=2)
     run = world.to("staged")
-    desk = world.client._desk
-    target, staging = desk.ledger.manifest(run).target, desk.engines.staging
-    snapshots = [chunk.snapshot_id or "" for chunk in desk.ledger.chunks(run)]
+    workspace = world.client._workspace
+    target, staging = workspace.ledger.runs.manifest(run).target, workspace.engines.staging
+    snapshots = [chunk.snapshot_id or "" for chunk in workspace.ledger.progress.chunks(run)]
     paths = [file.path for snapshot in snapshots for file in staging.staged(target, snapshot).files]
     made: list[str] = []
 

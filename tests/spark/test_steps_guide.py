@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import errata
+from errata.cli.app.session import CliEnvironment as Terminal
 from errata.cli.main import main
-from errata.cli.session import World as Terminal
 from support.world import PRODUCT_FILE, World
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/guides/publish-in-steps.md"

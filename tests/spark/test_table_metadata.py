@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from errata.engines.iceberg.java import JavaIceberg
-from errata.engines.iceberg.refs import DAY_MS, drop_refs, ensure_guard, manifests_of, open_branch
+from errata.engines.iceberg.commits.java import JavaIceberg
+from errata.engines.iceberg.commits.refs import DAY_MS, count_manifests, drop_refs, ensure_guard, open_branch
 from errata.errors import RunExpired
 from errata.model.partition import NULL, Grain, from_ordinal
 from errata.model.refs import GUARD
@@ -86,7 +86,7 @@ def is_empty_root(table: BareTable, snapshot_id: str) -> bool:
     """Whether a snapshot has neither files nor a parent that is there."""
     handle = table.load()
     parent = handle.snapshot(int(snapshot_id)).parentId()
-    return manifests_of(handle, snapshot_id) == 0 and (parent is None or handle.snapshot(parent) is None)
+    return count_manifests(handle, snapshot_id) == 0 and (parent is None or handle.snapshot(parent) is None)
 
 
 def test_the_guard_is_an_empty_root_and_main_stays(table: BareTable) -> None:

@@ -32,7 +32,7 @@ def test_an_expiry_keeps_every_snapshot_of_a_run_branch(make_world: Make) -> Non
     """Adopted attempts are old snapshots of the branch; an expiry that keeps one per branch leaves them all."""
     world = make_world(days=3, chunk_bytes=ONE_DAY)
     run = world.to("staged")
-    adopted = {int(chunk.snapshot_id or 0) for chunk in world.client._desk.ledger.chunks(run)}
+    adopted = {int(chunk.snapshot_id or 0) for chunk in world.client._workspace.ledger.progress.chunks(run)}
     assert len(adopted) == 3
     world.sql(EXPIRE)
     assert adopted <= {snapshot.snapshot_id for snapshot in world.table().snapshots()}

@@ -53,10 +53,10 @@ def test_two_processes_that_make_the_guard_at_once_leave_one_usable_guard(make_w
     """Whoever comes second finds it made; branches that were rooted on it stay."""
     import threading
 
-    from errata.engines.iceberg.refs import open_branch
+    from errata.engines.iceberg.commits.refs import open_branch
 
     world = make_world(days=1)
-    java = world.client._desk.engines.java
+    java = world.client._workspace.engines.java
     java.bulk.snapshots(java.load(TABLE))
 
     def make(n: int) -> None:
@@ -75,13 +75,13 @@ def test_a_hazard_closes_when_the_restored_files_were_rewritten(make_world: Make
     world = make_world(days=1)
     run = world.to("published")
     world.client.rollback(run, reason="undo", as_="bo")
-    ledger = world.client._desk.ledger
-    assert len(ledger.open_hazards()) == 1
+    ledger = world.client._workspace.ledger
+    assert len(ledger.guards.open_hazards()) == 1
     world.client.status()
-    assert len(ledger.open_hazards()) == 1
+    assert len(ledger.guards.open_hazards()) == 1
     world.sql("CALL lake.system.rewrite_data_files(table => 'fin.sales', options => map('rewrite-all','true'))")
     world.client.status()
-    assert ledger.open_hazards() == ()
+    assert ledger.guards.open_hazards() == ()
 
 
 def _hidden(make_world: Make) -> World:
@@ -131,10 +131,10 @@ def test_files_that_came_back_are_watched(make_world: Make, mode: Mode) -> None:
     run = world.to("published", mode.scope(world))
     world.client.rollback(run, reason="undo", as_="bo")
     world.client.status()
-    closed = [e.body["why"] for e in world.client._desk.ledger.audit_entries() if e.action == "hazard.closed"]
+    closed = [e.body["why"] for e in world.client._workspace.ledger.audit.entries() if e.action == "hazard.closed"]
     came_back = mode.touches_target and mode.name != "append"
     assert closed == ([] if came_back else ["the rollback brought no files back into the table"])
-    assert len(world.client._desk.ledger.open_hazards()) == int(came_back)
+    assert len(world.client._workspace.ledger.guards.open_hazards()) == int(came_back)
 
 
 def test_compaction_between_stacked_runs_does_not_void_the_lower_rollback(make_world: Make) -> None:
@@ -175,7 +175,7 @@ def _without_guard(world: World) -> None:
 
 
 def _hazards_closed(world: World) -> list[str]:
-    return [e.body["why"] for e in world.client._desk.ledger.audit_entries() if e.action == "hazard.closed"]
+    return [e.body["why"] for e in world.client._workspace.ledger.audit.entries() if e.action == "hazard.closed"]
 
 
 def test_a_hazard_during_which_the_guard_was_missing_is_closed_with_that(make_world: Make) -> None:
@@ -290,7 +290,10 @@ def test_a_fence_keeps_a_late_commit_out(make_world: Make) -> None:
     """Once the publication's own tag sits on the guard, its commit cannot land any more."""
     world = make_world(days=2)
     run = world.to("validated")
-    publishing, target = world.client._desk.engines.publishing, world.client._desk.ledger.manifest(run).target
+    publishing, target = (
+        world.client._workspace.engines.publishing,
+        world.client._workspace.ledger.runs.manifest(run).target,
+    )
     head = world.snapshot()
     with (
         arm("publish.before_commit", lambda: publishing.fence(target, world.publication(run))),
@@ -361,7 +364,7 @@ def test_readers_see_the_whole_scope_old_or_the_whole_scope_new(make_world: Make
 
 
 def _expire_by_java(world: World) -> None:
-    java = world.client._desk.engines.java
+    java = world.client._workspace.engines.java
     table = java.load(TABLE)
     table.expireSnapshots().expireOlderThan(int(time.time() * 1000) + 1000).retainLast(1).commit()
 
@@ -380,7 +383,7 @@ def test_after_the_window_a_rollback_is_refused_and_a_restore_does_it(make_world
     assert world.snapshot() == head
     again = world.to("published", restore=str(before), reason="too late for a rollback")
     assert world.rows() == world.wrong()
-    accepted = world.client._desk.ledger.accepted(TABLE)
+    accepted = world.client._workspace.ledger.partitions.accepted(TABLE)
     assert {record.run_id for record in accepted.values()} == {again}
     assert world.client.status(run).state == "superseded"
 
@@ -404,7 +407,7 @@ def test_a_rollback_takes_a_restore_back_and_not_what_it_superseded(make_world: 
     ]  # fmt: skip
     assert [one.accepted for one in view.commits] == [True, False, False, False]
     assert view.complete
-    moments = [row.at for row in world.client._desk.ledger.acceptance_history(TABLE, world.days[0])]
+    moments = [row.at for row in world.client._workspace.ledger.partitions.history(TABLE, world.days[0])]
     truths = [world.client.runs(accepted_at=at).accepted[0].run_id for at in moments]
     assert truths == [run, restore, run]
 

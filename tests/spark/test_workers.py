@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from errata.cli.failure import error_data
-from errata.cli.session import json_text
+from errata.cli.app.failure import error_to_data
+from errata.cli.app.session import to_json_text
 from errata.errors import CostCapReached, ErrataError, Nondeterministic, RunFailed, ValidationRejected
-from errata.model.views import ValidateView
+from errata.views import ValidateView
 from support.world import PRODUCT_FILE, TRANSFORM, World
 
 Make = Callable[..., World]
@@ -77,7 +77,7 @@ def finish(world: World, run: str) -> None:
 
 def test_what_may_pass_is_tried_again_by_itself(make_world: Make, tmp_path: Path, monkeypatch: Any) -> None:
     """A time-out costs one attempt and a pause; nobody has to say retry."""
-    monkeypatch.setattr("errata.executor.retrying.FIRST_WAIT", 0.1)
+    monkeypatch.setattr("errata.worker.retry.FIRST_WAIT", 0.1)
     world = make_world(
         days=1, transform=once(tmp_path / "mark", "raise TimeoutError('java.net.SocketTimeoutException')")
     )
@@ -90,7 +90,7 @@ def test_what_may_pass_is_tried_again_by_itself(make_world: Make, tmp_path: Path
 
 def test_a_chunk_that_never_works_is_quarantined_and_the_rest_goes_on(make_world: Make, monkeypatch: Any) -> None:
     """After its attempts it waits for a person; retry gives it new ones."""
-    monkeypatch.setattr("errata.executor.retrying.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("errata.worker.retry.FIRST_WAIT", 0.01)
     body = "    if ctx.partitions[0] == '2026-01-02':\n        raise TimeoutError('java.net.ConnectException')"
     world = make_world(days=3, chunk_bytes=ONE_DAY, transform=wrapped(body))
     world.configure("chunk_bytes: 1", "chunks: {bytes: 1, attempts: 3}")
@@ -99,7 +99,7 @@ def test_a_chunk_that_never_works_is_quarantined_and_the_rest_goes_on(make_world
         world.client.run(run, as_="ana")
     counts = failed.value.fields["run"].chunks
     assert (counts.done, counts.quarantined) == (2, 1)
-    attempts = [a for a in world.client._desk.ledger.attempts(run) if a.error_code == "engine"]
+    attempts = [a for a in world.client._workspace.ledger.progress.attempts(run) if a.error_code == "engine"]
     assert len(attempts) == 3
     assert world.client.retry(run, as_="ana").state == "running"
 
@@ -111,9 +111,9 @@ def test_out_of_memory_makes_chunks_smaller(make_world: Make) -> None:
     run = world.to("approved")
     view = world.client.run(run, as_="ana")
     assert (view.state, view.chunks.total) == ("staged", 4)
-    ledger = world.client._desk.ledger
-    assert [a.error_code for a in ledger.attempts(run) if a.state.value == "failed"] == ["memory"]
-    assert {chunk.origin for chunk in ledger.chunks(run)} == {"c001"}
+    ledger = world.client._workspace.ledger
+    assert [a.error_code for a in ledger.progress.attempts(run) if a.state.value == "failed"] == ["memory"]
+    assert {chunk.origin for chunk in ledger.progress.chunks(run)} == {"c001"}
     finish(world, run)
 
 
@@ -128,7 +128,7 @@ def test_a_full_disk_parks_the_run_and_costs_the_chunk_nothing(make_world: Make,
     assert world.client.status(run).state == "running"
     view = world.client.run(run, as_="ana")
     assert view.state == "staged"
-    assert all(chunk.tries == 1 for chunk in world.client._desk.ledger.chunks(run))
+    assert all(chunk.tries == 1 for chunk in world.client._workspace.ledger.progress.chunks(run))
     finish(world, run)
 
 
@@ -156,7 +156,7 @@ def test_pause_and_resume_from_elsewhere(make_world: Make, tmp_path: Path) -> No
 
 def test_cancel_now_stops_the_spark_jobs_within_a_heartbeat(make_world: Make, monkeypatch: Any) -> None:
     """The worker learns it from its lease, its jobs are cancelled, and nothing is adopted."""
-    monkeypatch.setattr("errata.executor.attempting.LEASE_SECONDS", 2.0)
+    monkeypatch.setattr("errata.worker.attempt.LEASE_SECONDS", 2.0)
     slow = wrapped(
         "    import time\n    raw = raw.filter(F.udf(lambda a: time.sleep(20) or True, 'boolean')('account'))"
     )
@@ -183,7 +183,7 @@ def test_the_rest_waits_for_the_canary(make_world: Make) -> None:
     judged = log.index("fact.canary")
     assert log[:judged].count("chunk.claimed") == 1
     assert log[judged:].count("chunk.claimed") == 3
-    fact = world.client._desk.ledger.facts(run)["canary"]
+    fact = world.client._workspace.ledger.facts.list(run)["canary"]
     assert fact["partitions"] == ["2026-01-04"]
     assert "1 chunk of this run" in fact["basis"]
     finish(world, run)
@@ -212,7 +212,7 @@ def test_every_worker_of_a_run_that_its_canary_ended_answers_with_the_verdict(ma
     for _ in range(2):
         with pytest.raises(ValidationRejected) as refused:
             world.client.run(run, as_="ana")
-        told.append(json.loads(json_text(error_data(refused.value)))["error"])
+        told.append(json.loads(to_json_text(error_to_data(refused.value)))["error"])
     assert told[0] == told[1]
     assert told[0].keys() == {"code", "message", "hint", "state", "validation"}
     view = told[0]["validation"]
@@ -269,7 +269,7 @@ def test_the_proof_of_determinism_lets_a_pure_transform_run(make_world: Make) ->
     world = make_world(days=3, chunk_bytes=ONE_DAY)
     run = world.to("approved", prove_determinism=2)
     world.client.run(run, max_chunks=1, as_="ana")
-    proof = world.client._desk.ledger.facts(run)["determinism"]
+    proof = world.client._workspace.ledger.facts.list(run)["determinism"]
     assert len(proof["chunks"]) == 2
     world.client.run(run, as_="ana")
     assert actions(world, run).count("fact.determinism") == 1
@@ -332,7 +332,7 @@ def test_a_run_stops_hard_at_its_cap(make_world: Make) -> None:
     world.configure("max_partitions: 400", "max_partitions: 400, max_usd: 60")
     run = world.to("approved")
     world.client.run(run, max_chunks=1, as_="ana")
-    cost = world.client._desk.ledger.attempts(run)[0].cost
+    cost = world.client._workspace.ledger.progress.attempts(run)[0].cost
     assert min(cost["jobs"], cost["tasks"], cost["core_ms"], cost["output_bytes"]) > 0
     world.configure("core_hour_usd: 0.01", "core_hour_usd: 9999999")
     with pytest.raises(CostCapReached, match="expected at most 60 USD"):

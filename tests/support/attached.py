@@ -81,16 +81,18 @@ def start(session: SparkSession, *arguments: str, **environment: str) -> Attache
 def _command(environment: dict[str, str], arguments: tuple[str, ...], said: str) -> None:
     import errata
     from errata import failpoints
+    from errata.cli.app.session import CliEnvironment
     from errata.cli.main import main
-    from errata.cli.session import World
 
     os.environ.clear()
     os.environ.update(environment)
-    failpoints._from_environment(environment.get("ERRATA_FAILPOINTS", ""))  # read at import, which was before the fork
+    failpoints._arm_from_environment(
+        environment.get("ERRATA_FAILPOINTS", "")
+    )  # read at import, which was before the fork
     with Path(said).open("w") as errors, Path(os.devnull).open("w") as nothing:
         os.dup2(nothing.fileno(), sys.stdout.fileno())
         os.dup2(errors.fileno(), sys.stderr.fileno())
-    sys.exit(main(list(arguments), World(open_project=partial(errata.open, spark=_session()))))
+    sys.exit(main(list(arguments), CliEnvironment(open_project=partial(errata.open, spark=_session()))))
 
 
 def _session() -> SparkSession:

@@ -12,13 +12,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from errata.engines.iceberg.java import JavaIceberg
-from errata.engines.iceberg.published import IcebergPublishing
-from errata.engines.iceberg.refs import append_written
+from errata.engines.iceberg.commits.java import JavaIceberg
+from errata.engines.iceberg.commits.publish import IcebergPublishing
+from errata.engines.iceberg.commits.refs import append_written_files
 from errata.model.manifest import TargetPin
 from errata.model.partition import NULL, Grain
 from errata.model.product import Catalog
-from errata.publisher.ports import PublicationCommit
+from errata.ports.publish import PublicationCommit
 
 __all__ = ["ACCOUNT", "AT", "DAY", "BareTable", "bare_iceberg", "days", "publishing"]
 
@@ -143,7 +143,7 @@ class BareTable:
         rewrites = self.java.jvm.org.apache.iceberg.spark.FileRewriteCoordinator.get()
         rewrites.stageRewrite(self.load(), name, found)
         try:
-            return append_written(self.java, self.name, branch, name, ("errata.attempt", mark), {})
+            return append_written_files(self.java, self.name, branch, name, ("errata.attempt", mark), {})
         finally:
             rewrites.clearRewrite(self.load(), name)
 

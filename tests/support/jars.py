@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 
 from errata.errors import SetupError
-from errata.jars import default_cache_dir, fetch, listed
-from errata.jars.store import Jar, parse
+from errata.jars import default_cache_dir, fetch_jars, list_jars
+from errata.jars.store import Jar, parse_jar_list
 
 __all__ = ["EXTRA", "missing", "rest_server", "there"]
 
@@ -19,7 +19,7 @@ EXTRA = ("postgres", "s3")
 def missing(group: str) -> str | None:
     """Why this group cannot be had; None when it is there (fetched now, if need be)."""
     try:
-        fetch(jars=_jars(group))
+        fetch_jars(jars=_jars(group))
     except SetupError as error:
         return f"{error.message}; {error.hint}"
     return None
@@ -38,5 +38,5 @@ def rest_server() -> str:
 
 def _jars(group: str) -> tuple[Jar, ...]:
     if group == rest_server():
-        return parse(Path(__file__).with_name("rest-jars.toml").read_text("utf-8"))[group]
-    return listed(group)
+        return parse_jar_list(Path(__file__).with_name("rest-jars.toml").read_text("utf-8"))[group]
+    return list_jars(group)

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from errata.jars import listed, require
+from errata.jars import list_jars, require_jars
 from support.jars import rest_server, there
 
 __all__ = ["RestCatalogServer"]
@@ -34,8 +34,8 @@ class RestCatalogServer:
         from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
         spark = Path(str(find_spec("pyspark").submodule_search_locations[0])) / "jars"  # type: ignore[union-attr,index]
-        sqlite = [jar for jar in listed() if jar.artifact == "sqlite-jdbc"]
-        jars = [*there(rest_server()), *require(jars=sqlite), *spark.glob("hadoop-client-*.jar")]
+        sqlite = [jar for jar in list_jars() if jar.artifact == "sqlite-jdbc"]
+        jars = [*there(rest_server()), *require_jars(jars=sqlite), *spark.glob("hadoop-client-*.jar")]
         port, token, process = launch_gateway(
             jarpath=str(next(spark.glob("py4j-*.jar"))),
             classpath=os.pathsep.join(map(str, jars)),

@@ -8,8 +8,8 @@ import shlex
 from typing import Any
 
 import errata
+from errata.cli.app.session import CliEnvironment as Terminal
 from errata.cli.main import main
-from errata.cli.session import World as Terminal
 from support.world import World
 
 __all__ = ["answer", "text"]

@@ -129,7 +129,7 @@ class World:
         said: list[str] = []
         # the client's engine configures its own session of the same application; DDL needs one as well
         client = errata.open(str(root), spark=base, narrate=said.append)
-        session = client._desk.engines.runtime.session
+        session = client._workspace.engines.runtime.session
         world = cls(root, session, client, names, lake, said)
         world.create(spec, properties or {})
         if history:
@@ -154,8 +154,8 @@ class World:
 
     def put_back(self, copy: Path) -> None:
         """The copy instead of the ledger, as after a restore from a backup."""
-        ledger = self.client._desk.ledger
-        self.lost |= {one.pub_id for run in ledger.runs() for one in ledger.publications(run.run_id)}
+        ledger = self.client._workspace.ledger
+        self.lost |= {one.pub_id for run in ledger.runs.list() for one in ledger.publications.list(run.run_id)}
         self.client.close()
         for file in (self.root / ".errata").glob("ledger.db*"):
             file.unlink()
@@ -167,7 +167,7 @@ class World:
 
     def publication(self, run: str, n: int = 1) -> str:
         """The id of the run's n-th publication or rollback."""
-        return next(one.pub_id for one in self.client._desk.ledger.publications(run) if one.n == n)
+        return next(one.pub_id for one in self.client._workspace.ledger.publications.list(run) if one.n == n)
 
     def create(self, spec: str, properties: Mapping[str, str]) -> None:
         """The target table."""

@@ -2,12 +2,12 @@
 
 ::
 
-    main ──▶ command (shared options, errors) ──▶ setup, planning, working, releasing, reading
-                                                     │ one Client call each
-                                                     ▼
-                                                  session ──▶ JSON: the view, as it is
-                                                          └─▶ text: render_* (pure) ──▶ layout
+    main ──▶ app.register (shared options, errors) ──▶ commands.<section>.<command>
+                                                            │ one Client call each
+                                                            ▼
+                                                       app.session ──▶ JSON: the view as it is
+                                                                   └─▶ text: render.<view> (pure)
 
-stdout is data; narration, progress and questions go to stderr. Nothing here decides anything about data, and nothing
-here imports Spark, Iceberg or the ledger: ``errata.open`` is called inside the commands that need a project.
+stdout is data; narration, progress and questions go to stderr. Nothing here imports Spark, Iceberg or the ledger:
+``errata.open`` is called inside the commands that need a project.
 """

@@ -11,26 +11,11 @@ from typing import Any
 
 import typer
 
-from errata.cli import (
-    auditing,
-    erasing,
-    evidencing,
-    histories,
-    living,
-    planning,
-    quarantining,
-    reading,
-    releasing,
-    setup,
-    submitting,
-    working,
-)
-from errata.cli.command import Directory, Json, Person, Yes, set_shared
-from errata.cli.failure import guarded, report, usage_error
-from errata.cli.helptext import Grouped, help_text
-from errata.cli.session import Session, World
-
-__all__ = ["build", "main"]
+from errata.cli.app.failure import build_usage_error, report_error, run_guarded
+from errata.cli.app.helptext import GroupedHelp, to_help_text
+from errata.cli.app.register import Directory, Json, Person, Yes, set_shared
+from errata.cli.app.session import CliEnvironment, Session
+from errata.cli.commands import compute, live, look, plan, publish, setup, upkeep
 
 HELP = """Governed corrections of published data: plan, approve, run, validate, publish, roll back.
 
@@ -43,11 +28,11 @@ Example: errata plan fin.daily_revenue --from 2026-01-01 --to 2026-02-15 --reaso
 """
 
 
-def build() -> typer.Typer:
+def build_app() -> typer.Typer:
     """The program with all its commands."""
     app = typer.Typer(
-        cls=Grouped,
-        help=help_text(HELP),
+        cls=GroupedHelp,
+        help=to_help_text(HELP),
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
@@ -71,14 +56,12 @@ def build() -> typer.Typer:
             typer.echo(ctx.get_help())
             raise typer.Exit
 
-    looking = (reading, histories, auditing, erasing, evidencing)
-    parts = (setup, planning, working, submitting, releasing, quarantining, living, *looking)
-    for part in parts:
-        part.register(app)
+    for section in (setup, plan, compute, publish, look, upkeep, live):
+        section.register(app)
     return app
 
 
-def _print_version(world: World) -> None:
+def _print_version(world: CliEnvironment) -> None:
     from importlib.metadata import version
 
     number = version("errata")
@@ -86,29 +69,29 @@ def _print_version(world: World) -> None:
     session.answer({"version": number}, lambda _: [f"errata {number}"])
 
 
-def main(argv: Sequence[str] | None = None, world: World | None = None) -> int:
+def main(argv: Sequence[str] | None = None, world: CliEnvironment | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = tuple(sys.argv[1:] if argv is None else argv)
-    world = world or World()
+    world = world or CliEnvironment()
     world.argv = arguments
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminated)
-    return guarded(Session(world), lambda: _invoke(arguments, world))
+        signal.signal(signal.SIGTERM, _handle_sigterm)
+    return run_guarded(Session(world), lambda: _invoke_program(arguments, world))
 
 
-def _terminated(_number: int, _frame: object) -> None:
+def _handle_sigterm(_number: int, _frame: object) -> None:
     """A machine that is taken away asks first: end as Ctrl-C does, chunks under way go back in line."""
     raise KeyboardInterrupt
 
 
 @cache
-def _program() -> Any:
-    return typer.main.get_command(build())
+def _load_program() -> Any:
+    return typer.main.get_command(build_app())
 
 
-def _invoke(arguments: tuple[str, ...], world: World) -> int:
+def _invoke_program(arguments: tuple[str, ...], world: CliEnvironment) -> int:
     try:
-        done = _program().main(args=list(arguments), prog_name="errata", standalone_mode=False, obj=world)
+        done = _load_program().main(args=list(arguments), prog_name="errata", standalone_mode=False, obj=world)
     except Exception as problem:
         # whether click is typer's own copy or the package depends on typer's version; both have this method
         if not hasattr(problem, "format_message"):
@@ -116,7 +99,7 @@ def _invoke(arguments: tuple[str, ...], world: World) -> int:
         world.json = world.json or "--json" in arguments
         context = getattr(problem, "ctx", None)
         where = getattr(context, "command_path", None)
-        return report(Session(world), usage_error(problem.format_message(), where))
+        return report_error(Session(world), build_usage_error(problem.format_message(), where))
     return done if isinstance(done, int) else 0
 
 

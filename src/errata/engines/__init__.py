@@ -1,1 +1,1 @@
-"""Adapters: each package here implements the ports of the steps for one system, and only wiring imports them."""
+"""Adapters: each package implements ports for one system. Only ``wiring`` imports them."""

@@ -1,6 +1,6 @@
-"""One object store, three dialects: Iceberg's S3FileIO and pyiceberg, pyarrow, Hadoop's s3a. Pure.
+"""S3 settings for each library that reads the store: Iceberg (S3FileIO and pyiceberg), pyarrow, Hadoop's s3a. Pure.
 
-A setting that the project does not give is not set, so that AWS's own chain (role, profile, environment) decides.
+Settings that the project does not give stay unset, so that AWS's default chain (role, profile, environment) applies.
 """
 
 from __future__ import annotations
@@ -9,28 +9,26 @@ from typing import Any
 
 from errata.model.product import S3
 
-__all__ = ["for_hadoop", "for_iceberg", "for_pyarrow", "is_s3", "s3a"]
-
 _SCHEMES = ("s3://", "s3a://", "s3n://")
 
 
 def is_s3(place: str | None) -> bool:
-    """Whether a place is in S3, however its scheme is spelt."""
+    """Whether a location is on S3 (``s3``, ``s3a`` or ``s3n`` scheme)."""
     return (place or "").startswith(_SCHEMES)
 
 
-def s3a(place: str) -> str:
-    """The spelling that Spark reads files by: Hadoop has one file system for S3, called s3a.
+def to_s3a(place: str) -> str:
+    """The path with the s3a scheme, under which Hadoop and therefore Spark reads S3.
 
-    >>> s3a("s3://raw/x.parquet"), s3a("file:///raw/x.parquet")
+    >>> to_s3a("s3://raw/x.parquet"), to_s3a("file:///raw/x.parquet")
     ('s3a://raw/x.parquet', 'file:///raw/x.parquet')
     """
     return f"s3a://{place.partition('://')[2]}" if is_s3(place) else place
 
 
-def for_iceberg(s3: S3 | None) -> dict[str, str]:
-    """Catalog properties: where Java and pyiceberg have different names for a thing, both."""
-    return _given(
+def to_iceberg_properties(s3: S3 | None) -> dict[str, str]:
+    """Catalog properties; where Java and pyiceberg name a setting differently, both names are set."""
+    return _drop_unset(
         {
             "s3.endpoint": s3.endpoint,
             "s3.region": s3.region,
@@ -46,12 +44,12 @@ def for_iceberg(s3: S3 | None) -> dict[str, str]:
     )
 
 
-def for_pyarrow(s3: S3 | None) -> dict[str, Any]:
+def to_pyarrow_arguments(s3: S3 | None) -> dict[str, Any]:
     """Arguments of ``pyarrow.fs.S3FileSystem``."""
     if s3 is None:
         return {}
     scheme, mark, host = (s3.endpoint or "").partition("://")
-    found: dict[str, Any] = _given(
+    found: dict[str, Any] = _drop_unset(
         {
             "access_key": s3.access_key_id,
             "secret_key": s3.secret_access_key,
@@ -66,11 +64,11 @@ def for_pyarrow(s3: S3 | None) -> dict[str, Any]:
     return found
 
 
-def for_hadoop(s3: S3 | None) -> dict[str, str]:
-    """Settings of s3a, for source files. They go to a session, never to a command line."""
+def to_hadoop_settings(s3: S3 | None) -> dict[str, str]:
+    """s3a settings for reading source files. They hold credentials: set them on a session, never on a command line."""
     if s3 is None:
         return {}
-    found = _given(
+    found = _drop_unset(
         {
             "fs.s3a.endpoint": s3.endpoint,
             "fs.s3a.endpoint.region": s3.region,
@@ -83,7 +81,7 @@ def for_hadoop(s3: S3 | None) -> dict[str, str]:
     if (s3.endpoint or "").startswith("http://"):
         found["fs.s3a.connection.ssl.enabled"] = "false"
     if s3.access_key_id:
-        # without it s3a asks the machine's role first when the keys do not fit, and says so a minute later
+        # without an explicit provider, s3a falls back to the machine's role on wrong keys and fails a minute later
         kind = "TemporaryAWSCredentialsProvider" if s3.session_token else "SimpleAWSCredentialsProvider"
         found["fs.s3a.aws.credentials.provider"] = f"org.apache.hadoop.fs.s3a.{kind}"
     return found
@@ -93,5 +91,5 @@ def _flag(value: bool | None) -> str | None:
     return None if value is None else str(value).lower()
 
 
-def _given(settings: dict[str, str | None]) -> dict[str, str]:
+def _drop_unset(settings: dict[str, str | None]) -> dict[str, str]:
     return {key: value for key, value in settings.items() if value is not None}

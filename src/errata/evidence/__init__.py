@@ -1,9 +1,9 @@
-"""Proof that leaves the project: signed heads of the audit, and evidence that is checked without ledger or lake.
+"""Evidence: signed heads of the audit chain, and bundles that an auditor verifies without the ledger or the lake.
 
 ::
 
-    keys        ed25519 key pairs           dsse        exact bytes and their type under a signature
-    heads       where the audit stood       members     what evidence of a run consists of
-    statements  the signed index            bundle      the one file
-    readme      what lies in it             verifier    judges it; also the script inside, alone in one file
+    keys          Ed25519 key pairs            dsse           signature over exact bytes and their type
+    heads         signed heads of the chain    head_export    write heads; compare the chain with them
+    members       files of a bundle            bundle         the one file
+    diff_summary  what changed, stored early   verifier       checks a bundle; also ships inside it as one file
 """

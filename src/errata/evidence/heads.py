@@ -1,8 +1,8 @@
-"""Signed heads: where the audit chain stood, kept where whoever can write the ledger cannot write.
+"""Signed heads of the audit chain, stored where writers of the ledger cannot write.
 
-A hash chain alone cannot show that its tail was cut or that all of it was written anew. Each head is a small file that
-is created once and never replaced; :func:`kept` finds the same file already there, or another one for the same entry,
-which means that the log was rebuilt. Touches: the directory or file it is given.
+A hash chain alone cannot show that its tail was cut or that all of it was rewritten. Each head is a small file that is
+created once and never replaced. If :func:`store_head` finds a different head for the same entry, the log was rebuilt.
+Touches: the directory or file it is given.
 """
 
 from __future__ import annotations
@@ -17,47 +17,37 @@ from pathlib import Path
 
 from errata.canonical import canonical_bytes
 from errata.errors import AuditBroken, SignatureInvalid, StorageRefused, UsageError
-from errata.evidence.dsse import Opened, opened, signed, unverified
+from errata.evidence.dsse import OpenedEnvelope, open_envelope, open_unverified, sign_envelope
 from errata.evidence.keys import PublicKey, SigningKey
 from errata.model.audit import Head
-
-__all__ = [
-    "HEAD_TYPE",
-    "KeptHead",
-    "head_of",
-    "kept",
-    "kept_head",
-    "newest_kept",
-    "read_heads",
-    "signed_head",
-    "written",
-]
 
 HEAD_TYPE = "application/vnd.errata.audit-head+json"
 _FORMAT = "errata.audit-head/1"
 _PREFIX, _ENDING = "errata-head-", ".json"
 _MAX_BYTES = 20_000
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
+_LINK_UNSUPPORTED = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 
 
 @dataclass(frozen=True, slots=True)
-class KeptHead:
-    """A head that was found in a file; ``keyid`` is whose signature held, None where none was checked."""
+class HeadFile:
+    """A head read from a file; ``keyid`` is the key whose signature is valid, None if none was checked."""
 
     head: Head
     file: str
     keyid: str | None
 
 
-def signed_head(head: Head, key: SigningKey) -> bytes:
-    """The content of a head's file; the same head and key always give the same bytes."""
+def sign_head(head: Head, key: SigningKey) -> bytes:
+    """Content of a head file; the same head and key always give the same bytes."""
     payload = canonical_bytes({"format": _FORMAT, "head": head})
-    return signed(payload, HEAD_TYPE, key)
+    return sign_envelope(payload, HEAD_TYPE, key)
 
 
-def head_of(envelope: bytes, keys: Sequence[PublicKey] | None) -> tuple[Head, str | None]:
-    """The head in an envelope, and who signed it; ``keys`` None reads it without checking the signature."""
-    found: Opened = unverified(envelope, HEAD_TYPE) if keys is None else opened(envelope, HEAD_TYPE, keys)
+def open_head(envelope: bytes, keys: Sequence[PublicKey] | None) -> tuple[Head, str | None]:
+    """The head in an envelope, and the id of the signing key; with ``keys`` None the signature is not checked."""
+    found: OpenedEnvelope = (
+        open_unverified(envelope, HEAD_TYPE) if keys is None else open_envelope(envelope, HEAD_TYPE, keys)
+    )
     try:
         data = json.loads(found.payload)
         head = Head(**data["head"])
@@ -73,17 +63,17 @@ def head_of(envelope: bytes, keys: Sequence[PublicKey] | None) -> tuple[Head, st
     return head, found.keyid
 
 
-def file_name(head: Head) -> str:
-    """One name per ledger and entry, so that a second head of the same entry meets the first."""
+def head_file_name(head: Head) -> str:
+    """One name per ledger and entry, so that a second head of the same entry collides with the first."""
     return f"{_PREFIX}{head.ledger}-{head.seq:012d}{_ENDING}"
 
 
-def kept(directory: Path, head: Head, envelope: bytes) -> tuple[Path, bool]:
-    """Keep a head in a directory; True when it was there already. Another head of this entry is an alarm."""
-    path = directory / file_name(head)
-    if written(path, envelope):
+def store_head(directory: Path, head: Head, envelope: bytes) -> tuple[Path, bool]:
+    """Store a head in a directory; True if it exists already. A different head of the same entry raises."""
+    path = directory / head_file_name(head)
+    if write_new_file(path, envelope):
         return path, False
-    before, _ = head_of(_read(path), None)
+    before, _ = open_head(_read_file(path), None)
     if (before.ledger, before.seq, before.hash) != (head.ledger, head.seq, head.hash):
         raise AuditBroken(
             f"the head of entry {head.seq} was not exported; expected {before.hash}, which {path.name} has kept since"
@@ -94,34 +84,35 @@ def kept(directory: Path, head: Head, envelope: bytes) -> tuple[Path, bool]:
     return path, True
 
 
-def newest_kept(directory: Path, ledger: str) -> int:
-    """The last entry of which a head of this ledger is kept, by its name alone; 0 when there is none."""
+def find_newest_seq(directory: Path, ledger: str) -> int:
+    """The newest entry with a stored head of this ledger, judged by file names only; 0 when there is none."""
     start = f"{_PREFIX}{ledger}-"
     names = (path.name.removeprefix(start).removesuffix(_ENDING) for path in directory.glob(f"{start}*{_ENDING}"))
     return max((int(name) for name in names if name.isdecimal()), default=0)
 
 
-def kept_head(directory: Path, ledger: str, seq: int) -> Head:
-    """The head of this entry that is kept, without checking who signed it."""
-    return head_of(_read(directory / file_name(Head(ledger, "", seq, "", ""))), None)[0]
+def load_stored_head(directory: Path, ledger: str, seq: int) -> Head:
+    """The stored head of this entry, without checking its signature."""
+    return open_head(_read_file(directory / head_file_name(Head(ledger, "", seq, "", ""))), None)[0]
 
 
-def written(path: Path, content: bytes) -> bool:
-    """Create a file with all of its content, or nothing; False when there is one of this name, which stays."""
+def write_new_file(path: Path, content: bytes) -> bool:
+    """Create a file with its full content, or nothing; False when the file exists, which is left as it is."""
+    # written under another name and linked, so that a crash never leaves half a head under the real name
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        _create(draft, content)
+        _create_file(draft, content)
         try:
             os.link(draft, path)
         except FileExistsError:
             return False
         except OSError as error:
-            if error.errno not in _NO_LINKS:
+            if error.errno not in _LINK_UNSUPPORTED:
                 raise
-            _create(path, content)
+            _create_file(path, content)  # no hard links here: exclusive creation still never replaces a file
         finally:
             draft.unlink(missing_ok=True)
-        _flush(path.parent)
+        _sync_directory(path.parent)
     except FileExistsError:
         return False
     except OSError as error:
@@ -133,28 +124,28 @@ def written(path: Path, content: bytes) -> bool:
     return True
 
 
-def read_heads(place: Path, keys: Sequence[PublicKey] | None) -> tuple[KeptHead, ...]:
-    """The heads in a file, or in all files of a directory, oldest first; a file that is not a head is refused."""
+def read_heads(place: Path, keys: Sequence[PublicKey] | None) -> tuple[HeadFile, ...]:
+    """Heads in a file, or in all head files of a directory, oldest first; raises when a file is not a head."""
     if not place.exists():
         raise UsageError(f"no head was read; expected a file or directory at {place}, found none")
     found = []
-    for path in _files(place):
+    for path in _list_files(place):
         try:
-            head, keyid = head_of(_read(path), keys)
+            head, keyid = open_head(_read_file(path), keys)
         except SignatureInvalid as error:
             raise SignatureInvalid(f"{path.name}: {error.message}", state=error.state, hint=error.hint) from None
-        found.append(KeptHead(head, str(path), keyid))
+        found.append(HeadFile(head, str(path), keyid))
     return tuple(sorted(found, key=lambda one: (one.head.seq, one.file)))
 
 
-def _files(place: Path) -> Iterator[Path]:
+def _list_files(place: Path) -> Iterator[Path]:
     if place.is_dir():
         yield from sorted(place.glob(f"{_PREFIX}*{_ENDING}"))
     else:
         yield place
 
 
-def _read(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
             content = stream.read(_MAX_BYTES + 1)
@@ -165,7 +156,7 @@ def _read(path: Path) -> bytes:
     return content
 
 
-def _create(path: Path, content: bytes) -> None:
+def _create_file(path: Path, content: bytes) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
     with os.fdopen(handle, "wb") as stream:
         stream.write(content)
@@ -173,7 +164,7 @@ def _create(path: Path, content: bytes) -> None:
         os.fsync(handle)
 
 
-def _flush(directory: Path) -> None:
+def _sync_directory(directory: Path) -> None:
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

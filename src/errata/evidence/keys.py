@@ -1,8 +1,8 @@
-"""Ed25519 key pairs that sign heads of the audit and evidence. Touches: the key files it is told to read or write.
+"""Ed25519 key pairs that sign audit heads and evidence. Touches: the key files it is told to read or write.
 
 A private key is PKCS#8 PEM, a public key SubjectPublicKeyInfo PEM, as ``openssl`` writes them. The key id is the
-SHA-256 of the public key's DER, so that ``openssl pkey -pubin -in FILE -outform DER | sha256sum`` shows it to anyone.
-There is no default key: one that is missing, empty, printed in a document or readable by everyone is refused.
+SHA-256 of the public key's DER, so that ``openssl pkey -pubin -in FILE -outform DER | sha256sum`` prints it. There is
+no default key: a key that is missing, empty, a published example or readable by everyone is refused.
 """
 
 from __future__ import annotations
@@ -20,28 +20,17 @@ from errata.errors import KeyRefused
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = [
-    "PublicKey",
-    "SigningKey",
-    "generate",
-    "hashing_key",
-    "load_public_key",
-    "load_signing_key",
-    "public_path",
-    "wrapping_key",
-]
-
 _SETTING = "evidence.key"
-_WRAPPING = b"errata: what wraps the keys of people\x00"
-_HASHING = b"errata: what hashes the ids of erased subjects\x00"
+_WRAPPING_PURPOSE = b"errata: what wraps the keys of people\x00"
+_HASHING_PURPOSE = b"errata: what hashes the ids of erased subjects\x00"
 _HINT = "errata audit keygen -o FILE makes a key pair; keep the private one out of the project and of its repository"
 _PEM = "-----BEGIN "
 _UNSET = re.compile(r"\$\{([^}]*)\}")
 _MAX_BYTES = 10_000
 _OTHERS, _GROUP_WRITES = 0o007, 0o020
-_FEWEST_BYTES = 8
-"""A random seed of 32 bytes has about 30 different ones; a seed with fewer than this was typed by someone."""
-_PRINTED = frozenset(
+_MIN_DISTINCT_BYTES = 8
+"""A random 32-byte seed has about 30 distinct bytes; a seed with fewer than this was made up by hand."""
+_EXAMPLE_KEYS = frozenset(
     {
         "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",  # RFC 8032, 7.1: the test vectors
         "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
@@ -51,12 +40,12 @@ _PRINTED = frozenset(
         "19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1",  # RFC 8410, 10.1: the example certificate
     }
 )
-"""Public keys whose private halves are printed in documents."""
+"""Public keys whose private halves are published."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """Who may have signed; ``pem`` is what a verifier is given."""
+    """A public key; ``pem`` is what a verifier is given."""
 
     keyid: str
     pem: bytes
@@ -75,53 +64,53 @@ class SigningKey:
 
 
 def public_path(private: Path) -> Path:
-    """The public key beside a private one."""
+    """Path of the public key next to a private key."""
     return private.with_name(f"{private.name}.pub")
 
 
-def generate(path: Path) -> PublicKey:
-    """Write a new private key, for its owner alone, and its public key beside it; never replaces a file."""
+def generate_key_pair(path: Path) -> PublicKey:
+    """Write a new private key, readable only by its owner, and its public key next to it; never replaces a file."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     private = Ed25519PrivateKey.generate()
-    public = _public(private.public_key())
+    public = _build_public_key(private.public_key())
     beside = public_path(path)
-    _free(beside)
-    _create(path, private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), 0o600)
-    _create(beside, public.pem, 0o644)
+    _check_absent(beside)
+    _create_file(path, private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), 0o600)
+    _create_file(beside, public.pem, 0o644)
     return public
 
 
 def load_signing_key(setting: str, root: Path, name: str = _SETTING) -> SigningKey:
-    """The private key that the setting ``name`` holds: a path from ``root``, or the PEM text from the environment."""
+    """The private key in the setting ``name``: a path relative to ``root``, or PEM text from the environment."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-    pem, place = _text(setting, root, name)
+    pem, place = _read_private_pem(setting, root, name)
     try:
         private = load_pem_private_key(pem, password=None)
     except (ValueError, TypeError):
-        raise _refused(f"expected an Ed25519 private key as PEM without a password, {place} has none") from None
+        raise _refused_error(f"expected an Ed25519 private key as PEM without a password, {place} has none") from None
     if not isinstance(private, Ed25519PrivateKey):
-        raise _refused(f"expected an Ed25519 private key, found another kind in {place}")
-    public = _public(private.public_key())
-    if public.raw.hex() in _PRINTED or len(set(private.private_bytes_raw())) < _FEWEST_BYTES:
-        raise _refused(f"expected a key of your own, found an example key in {place}, which everyone has")
+        raise _refused_error(f"expected an Ed25519 private key, found another kind in {place}")
+    public = _build_public_key(private.public_key())
+    if public.raw.hex() in _EXAMPLE_KEYS or len(set(private.private_bytes_raw())) < _MIN_DISTINCT_BYTES:
+        raise _refused_error(f"expected a key of your own, found an example key in {place}, which everyone has")
     return SigningKey(private, public)
 
 
-def wrapping_key(key: SigningKey) -> bytes:
-    """64 bytes that only the holder of the private key can work out."""
-    return _derived(_WRAPPING, key)
+def derive_wrapping_key(key: SigningKey) -> bytes:
+    """64 bytes that only the holder of the private key can derive."""
+    return _derive_key(_WRAPPING_PURPOSE, key)
 
 
-def hashing_key(key: SigningKey) -> bytes:
-    """As :func:`wrapping_key`, for another purpose: one says nothing about the other."""
-    return _derived(_HASHING, key)
+def derive_hashing_key(key: SigningKey) -> bytes:
+    """Like :func:`derive_wrapping_key` for another purpose; neither key reveals the other."""
+    return _derive_key(_HASHING_PURPOSE, key)
 
 
-def _derived(purpose: bytes, key: SigningKey) -> bytes:
+def _derive_key(purpose: bytes, key: SigningKey) -> bytes:
     return hashlib.sha512(purpose + key.private.private_bytes_raw()).digest()
 
 
@@ -130,19 +119,19 @@ def load_public_key(path: Path) -> PublicKey:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-    pem = _read(path)
+    pem = _read_key_file(path)
     if b"PRIVATE KEY" in pem:
-        raise _refused(f"expected a public key, found a private one in {path}; it does not belong to a verifier")
+        raise _refused_error(f"expected a public key, found a private one in {path}; it does not belong to a verifier")
     try:
         public = load_pem_public_key(pem)
     except ValueError:
-        raise _refused(f"expected an Ed25519 public key as PEM, {path} has none") from None
+        raise _refused_error(f"expected an Ed25519 public key as PEM, {path} has none") from None
     if not isinstance(public, Ed25519PublicKey):
-        raise _refused(f"expected an Ed25519 public key, found another kind in {path}")
-    return _public(public)
+        raise _refused_error(f"expected an Ed25519 public key, found another kind in {path}")
+    return _build_public_key(public)
 
 
-def _public(key: Ed25519PublicKey) -> PublicKey:
+def _build_public_key(key: Ed25519PublicKey) -> PublicKey:
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
@@ -150,34 +139,34 @@ def _public(key: Ed25519PublicKey) -> PublicKey:
     return PublicKey(sha256(der), pem, key.public_bytes_raw())
 
 
-def _text(setting: str, root: Path, name: str) -> tuple[bytes, str]:
+def _read_private_pem(setting: str, root: Path, name: str) -> tuple[bytes, str]:
     value = setting.strip()
     if not value:
-        raise _refused(f"expected a private key at {name}, found nothing")
+        raise _refused_error(f"expected a private key at {name}, found nothing")
     if unset := _UNSET.fullmatch(value):
-        raise _refused(f"expected a private key at {name}, the environment variable {unset[1]} is not set")
+        raise _refused_error(f"expected a private key at {name}, the environment variable {unset[1]} is not set")
     if value.startswith(_PEM):
-        # variables of many CI systems hold one line
+        # variables of many CI systems hold a single line
         return value.replace("\\n", "\n").encode() + b"\n", name
     path = root / Path(value).expanduser()
-    content = _read(path)
-    _only_its_owners(path)
+    content = _read_key_file(path)
+    _check_permissions(path)
     return content, str(path)
 
 
-def _read(path: Path) -> bytes:
+def _read_key_file(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
             content = stream.read(_MAX_BYTES)
     except (OSError, ValueError) as error:
         found = getattr(error, "strerror", None) or "no file can have this name"
-        raise _refused(f"expected a key file at {path}, found: {found}") from None
+        raise _refused_error(f"expected a key file at {path}, found: {found}") from None
     if not content.strip():
-        raise _refused(f"expected a key in {path}, found an empty file")
+        raise _refused_error(f"expected a key in {path}, found an empty file")
     return content
 
 
-def _only_its_owners(path: Path) -> None:
+def _check_permissions(path: Path) -> None:
     mode = path.stat().st_mode & 0o777
     if mode & (_OTHERS | _GROUP_WRITES):
         raise KeyRefused(
@@ -187,16 +176,16 @@ def _only_its_owners(path: Path) -> None:
         )
 
 
-def _free(path: Path) -> None:
+def _check_absent(path: Path) -> None:
     if path.exists() or path.is_symlink():
-        raise _taken(path)
+        raise _file_exists_error(path)
 
 
-def _create(path: Path, content: bytes, mode: int) -> None:
+def _create_file(path: Path, content: bytes, mode: int) -> None:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     except FileExistsError:
-        raise _taken(path) from None
+        raise _file_exists_error(path) from None
     except OSError as error:
         raise KeyRefused(
             f"the key was not written; expected a place for it, {path}: {error.strerror}", state="nothing was written"
@@ -208,7 +197,7 @@ def _create(path: Path, content: bytes, mode: int) -> None:
         os.fsync(handle)
 
 
-def _taken(path: Path) -> KeyRefused:
+def _file_exists_error(path: Path) -> KeyRefused:
     return KeyRefused(
         f"the key was not written; expected no file at {path}, found one, and a key is never replaced",
         state="nothing was written",
@@ -216,5 +205,5 @@ def _taken(path: Path) -> KeyRefused:
     )
 
 
-def _refused(why: str) -> KeyRefused:
+def _refused_error(why: str) -> KeyRefused:
     return KeyRefused(f"the key was refused; {why}", state="nothing was signed", hint=_HINT)

@@ -1,4 +1,4 @@
-"""``python -m errata.jars fetch|check [GROUP…]``: the jar cache without the rest of the command line.
+"""``python -m errata.jars fetch|check [GROUP…]``: manage the jar cache without the rest of the command line.
 
 ``make setup`` uses it.
 """
@@ -9,18 +9,18 @@ import argparse
 import sys
 
 from errata.errors import ErrataError
-from errata.jars import default_cache_dir, fetch, listed, require
+from errata.jars import default_cache_dir, fetch_jars, list_jars, require_jars
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one of the two actions; the exit code is that of the error."""
+    """Run one of the two actions; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m errata.jars", description="The pinned jars in the user cache.")
     parser.add_argument("action", choices=("fetch", "check"), help="download what is missing, or only verify")
     parser.add_argument("group", nargs="*", help="groups of the jar list; spark if none is named")
     chosen = parser.parse_args(arguments)
     try:
-        jars = listed(*chosen.group)
-        count = len(fetch(jars=jars) if chosen.action == "fetch" else require(jars=jars))
+        jars = list_jars(*chosen.group)
+        count = len(fetch_jars(jars=jars) if chosen.action == "fetch" else require_jars(jars=jars))
     except ErrataError as error:
         print(f"error[{error.code}]: {error.message}", file=sys.stderr)
         if error.state:

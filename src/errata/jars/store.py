@@ -24,7 +24,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """One archive of the list: Maven coordinate and the only content it may have."""
+    """One jar of the list: its Maven coordinate and the SHA-256 of its content."""
 
     group_id: str
     artifact: str
@@ -43,18 +43,18 @@ class Jar:
         return "-".join(part for part in (self.artifact, self.version, self.classifier) if part) + ".jar"
 
     def path(self, cache_dir: Path) -> Path:
-        """Where the file is, or would be, in that cache."""
+        """Path of the file in that cache, whether or not it exists."""
         return cache_dir / self.file_name
 
 
-def parse(text: str) -> dict[str, tuple[Jar, ...]]:
-    """The groups of a jar list; a malformed coordinate or digest is an error, because it could never be verified."""
+def parse_jar_list(text: str) -> dict[str, tuple[Jar, ...]]:
+    """Parse a jar list into groups; raises ``SetupError`` for a malformed coordinate or digest."""
     groups: dict[str, tuple[Jar, ...]] = {}
     for group, entries in tomllib.loads(text).items():
         jars = []
         for coordinate, digest in entries.items():
             parts = coordinate.split(":")
-            # Names become file names and Ivy arguments: nothing but plain names gets that far.
+            # Names become file names and Ivy arguments, so only plain names are allowed.
             if len(parts) not in (3, 4) or not all(_NAME.fullmatch(part) for part in parts):
                 raise SetupError(
                     f"jar list, group {group}: expected group:artifact:version[:classifier], found {coordinate!r}",
@@ -70,14 +70,14 @@ def parse(text: str) -> dict[str, tuple[Jar, ...]]:
     return groups
 
 
-def groups() -> dict[str, tuple[Jar, ...]]:
+def load_jar_groups() -> dict[str, tuple[Jar, ...]]:
     """The list that ships with Errata, by group."""
-    return parse(files("errata.jars").joinpath("jars.toml").read_text(encoding="utf-8"))
+    return parse_jar_list(files("errata.jars").joinpath("jars.toml").read_text(encoding="utf-8"))
 
 
-def listed(*names: str) -> tuple[Jar, ...]:
+def list_jars(*names: str) -> tuple[Jar, ...]:
     """The jars of these groups (``spark`` if none is named), in list order."""
-    known = groups()
+    known = load_jar_groups()
     chosen: list[Jar] = []
     for name in names or ("spark",):
         if name not in known:
@@ -87,9 +87,9 @@ def listed(*names: str) -> tuple[Jar, ...]:
 
 
 def fetch_command(jars: Iterable[Jar]) -> str:
-    """The command that brings these jars: it names the groups that list them."""
+    """The command that downloads these jars, with the groups that contain them."""
     wanted = set(jars)
-    named = [name for name, members in groups().items() if wanted & set(members)]
+    named = [name for name, members in load_jar_groups().items() if wanted & set(members)]
     if named in ([], ["spark"]):
         return FETCH_COMMAND
     return " ".join((FETCH_COMMAND, *(f"--group {name}" for name in named)))
@@ -100,18 +100,18 @@ def default_cache_dir() -> Path:
     if own := os.environ.get("ERRATA_CACHE"):
         return Path(own).expanduser().absolute() / "jars"
     shared = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG rules say that a relative path is to be ignored.
+    # The XDG specification says to ignore a relative path.
     base = Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache"
     return base / "errata" / "jars"
 
 
-def require(cache_dir: Path | None = None, *, jars: Sequence[Jar] | None = None) -> list[Path]:
-    """The paths of the listed jars, each verified. Raises ``SetupError`` naming all that are missing or wrong.
+def require_jars(cache_dir: Path | None = None, *, jars: Sequence[Jar] | None = None) -> list[Path]:
+    """Paths of the listed jars, each verified. Raises ``SetupError`` naming all missing jars, or the first wrong one.
 
-    A file is hashed once; after that its size and modification time vouch for it until one of them changes.
+    A file is hashed once; after that it is trusted until its size or modification time changes.
     """
     cache = cache_dir or default_cache_dir()
-    wanted = listed() if jars is None else jars
+    wanted = list_jars() if jars is None else jars
     missing = [jar for jar in wanted if not jar.path(cache).is_file()]
     if missing:
         raise SetupError(
@@ -120,27 +120,27 @@ def require(cache_dir: Path | None = None, *, jars: Sequence[Jar] | None = None)
             missing=[jar.coordinate for jar in missing],
         )
     for jar in wanted:
-        if (found := digest_if_wrong(jar, cache)) is not None:
-            raise mismatch(jar, found, hint=fetch_command((jar,)))
+        if (found := find_wrong_digest(jar, cache)) is not None:
+            raise mismatch_error(jar, found, hint=fetch_command((jar,)))
     return [jar.path(cache) for jar in wanted]
 
 
-def digest_if_wrong(jar: Jar, cache_dir: Path) -> str | None:
-    """None when the file in the cache is the listed one, else the digest it has instead."""
+def find_wrong_digest(jar: Jar, cache_dir: Path) -> str | None:
+    """The digest of a cached file that is not the listed one; None if it is."""
     path = jar.path(cache_dir)
     before = path.stat()
-    if _stamp(path) == _vouch(jar, before):
+    if _read_stamp(path) == _build_stamp(jar, before):
         return None
     found = sha256_of(path)
     if found != jar.sha256:
         return found
-    # A cache that is mounted read-only has no stamps; then every use hashes, which is slow but right.
+    # A read-only cache cannot store stamps; then every use hashes the file, which is slow but correct.
     with suppress(OSError):
-        write_atomically(_stamp_path(path), json.dumps(_vouch(jar, before)).encode())
+        write_atomically(_stamp_path(path), json.dumps(_build_stamp(jar, before)).encode())
     return None
 
 
-def mismatch(jar: Jar, found: str, *, hint: str, state: str | None = None) -> SetupError:
+def mismatch_error(jar: Jar, found: str, *, hint: str, state: str | None = None) -> SetupError:
     """The error for a file that is not the listed one."""
     return SetupError(
         f"{jar.coordinate}: expected SHA-256 {jar.sha256}, found {found}",
@@ -159,7 +159,7 @@ def sha256_of(path: Path) -> str:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Put the content in place whole or not at all, also with another process doing the same."""
+    """Write a file atomically, also if another process writes it at the same time."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -174,12 +174,12 @@ def _stamp_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.verified")
 
 
-def _stamp(path: Path) -> object:
+def _read_stamp(path: Path) -> object:
     try:
         return json.loads(_stamp_path(path).read_bytes())
     except (OSError, ValueError):
         return None
 
 
-def _vouch(jar: Jar, status: os.stat_result) -> dict[str, object]:
+def _build_stamp(jar: Jar, status: os.stat_result) -> dict[str, object]:
     return {"sha256": jar.sha256, "size": status.st_size, "mtime_ns": status.st_mtime_ns}

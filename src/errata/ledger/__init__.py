@@ -1,45 +1,31 @@
-"""The ledger: the one durable truth about runs, chunks, attempts, decisions, publications and who did what.
+"""The ledger: the durable record of runs, chunks, attempts, decisions and publications, and of who did what.
 
-It decides nothing about data. It keeps what the other steps decided, refuses what the state machine does not allow
-(again in the database, by triggers), and writes every change together with its audit entry. It touches its own
-database only; what became of a commit on a live table is found out by the publisher and told to the ledger.
+The ledger decides nothing about data. It refuses what the state machine does not allow (triggers in the database refuse
+it as well) and writes every change together with its audit entry.
 
 ::
 
-    records      frozen values handed out        schema, rules, triggers     tables and what they enforce
-    database     transactions, the clock         sqlite, postgres            what differs, behind dialect
-    migrate      versions of the schema          audit                       the hash chain
-    runs         manifests and states            decisions                   approvals, accepted warnings
-    chunks       claims, fences, results         fates                       retries, splits, quarantine
-    facts        found out once per run          progress                    counts, pace
-    candidates   measurements, verdicts          publications, acceptance    intents, outcomes, truth per partition
-    measured     the digest of the numbers       filesystem                  where the file may lie
-    parts        content by digest               tables                      hazards, guards
-    releases     what people let out             holds                       the wait between two groups
-    rebases      partitions that live won        freezes, thawing            live jobs that are held off, or write
+    records    frozen values that the ledger returns
+    store      runs, chunks, approvals, candidates, releases, publications, … one module each
+    audit      the hash chain, the check of rows against it, excerpts for evidence
+    privacy    pseudonyms of people and text that can be erased
+    schema     tables, constraints as data, triggers as SQL
+    db         transactions and the clock, SQLite and PostgreSQL, migrations
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
-from errata.ledger.acceptance import Acceptances
-from errata.ledger.audit import entry_hash
-from errata.ledger.candidates import Candidates
-from errata.ledger.chunks import Chunks
-from errata.ledger.database import Database
-from errata.ledger.decisions import Decisions
-from errata.ledger.facts import Facts
-from errata.ledger.fates import Fates
-from errata.ledger.freezes import Freezes
-from errata.ledger.migrate import bring_up, missing_triggers
-from errata.ledger.owners import owner_is_dead, this_owner
-from errata.ledger.parts import Parts
-from errata.ledger.people import People
-from errata.ledger.progress import Progress
-from errata.ledger.publications import Publications
-from errata.ledger.rebases import REBASE, Rebases
+from sqlalchemy import Connection
+
+from errata.ledger.audit.chain import entry_hash
+from errata.ledger.audit.log import AuditLog
+from errata.ledger.db.database import Database
+from errata.ledger.db.migrate import find_missing_triggers, migrate_ledger
+from errata.ledger.privacy.people import People
+from errata.ledger.privacy.pseudonyms import WrappingKeyLoader
 from errata.ledger.records import (
     AcceptanceRecord,
     ApprovalRecord,
@@ -47,26 +33,37 @@ from errata.ledger.records import (
     AuditCheck,
     CandidateRecord,
     CandidateState,
+    ChunkCounts,
     ChunkRecord,
-    Counts,
     ErasedRecord,
     FreezeRecord,
     HazardRecord,
     LiveWriteRecord,
-    Measurement,
+    MeasurementRecord,
     Owner,
-    Pace,
     PartitionState,
     PublicationRecord,
     ReleaseRecord,
+    RunPace,
     RunRecord,
     VerdictRecord,
     WarningAcceptance,
 )
-from errata.ledger.releases import Releases
-from errata.ledger.runs import Runs
-from errata.ledger.subjects import Wrapping
-from errata.ledger.tables import Tables
+from errata.ledger.store.approvals import Decisions
+from errata.ledger.store.candidates import Candidates
+from errata.ledger.store.chunk_outcomes import ChunkRetries
+from errata.ledger.store.chunks import Chunks
+from errata.ledger.store.facts import RunFacts
+from errata.ledger.store.freezes import LiveWrites
+from errata.ledger.store.guards import TableGuards
+from errata.ledger.store.partition_history import PartitionHistory
+from errata.ledger.store.parts import Parts
+from errata.ledger.store.progress import RunProgress
+from errata.ledger.store.publications import Publications
+from errata.ledger.store.rebases import REBASE, Rebases
+from errata.ledger.store.releases import Releases
+from errata.ledger.store.runs import Runs
+from errata.ledger.store.workers import current_owner, is_owner_dead
 
 __all__ = [
     "REBASE",
@@ -76,50 +73,50 @@ __all__ = [
     "AuditCheck",
     "CandidateRecord",
     "CandidateState",
+    "ChunkCounts",
     "ChunkRecord",
-    "Counts",
     "ErasedRecord",
     "FreezeRecord",
     "HazardRecord",
     "Ledger",
     "LiveWriteRecord",
-    "Measurement",
+    "MeasurementRecord",
     "Owner",
-    "Pace",
     "PartitionState",
     "PublicationRecord",
     "ReleaseRecord",
+    "RunPace",
     "RunRecord",
     "VerdictRecord",
     "WarningAcceptance",
+    "current_owner",
     "entry_hash",
-    "owner_is_dead",
-    "this_owner",
+    "is_owner_dead",
 ]
 
 
-class Ledger(
-    Runs,
-    Parts,
-    Decisions,
-    Releases,
-    Facts,
-    Chunks,
-    Fates,
-    Progress,
-    Candidates,
-    Publications,
-    Acceptances,
-    Tables,
-    Freezes,
-    Rebases,
-    People,
-):
+class Ledger:
     """One open ledger. Safe to share between threads; a child process opens its own."""
 
     def __init__(self, database: Database, ledger_id: str) -> None:
-        super().__init__(database)
+        self._database = database
         self.ledger_id = ledger_id
+        self.audit = AuditLog(database)
+        self.runs = Runs(database)
+        self.parts = Parts(database)
+        self.approvals = Decisions(database)
+        self.releases = Releases(database)
+        self.facts = RunFacts(database)
+        self.chunks = Chunks(database)
+        self.outcomes = ChunkRetries(database)
+        self.progress = RunProgress(database)
+        self.candidates = Candidates(database)
+        self.publications = Publications(database)
+        self.partitions = PartitionHistory(database)
+        self.guards = TableGuards(database)
+        self.freezes = LiveWrites(database)
+        self.rebases = Rebases(database)
+        self.people = People(database)
 
     @classmethod
     def open(
@@ -128,41 +125,45 @@ class Ledger(
         *,
         create: bool = True,
         redact: Callable[[str], str] = str,
-        wrapping: Wrapping | None = None,
+        wrapping: WrappingKeyLoader | None = None,
     ) -> Self:
-        """Open the ledger at a SQLAlchemy URL; creates it, and brings it to the newest schema, as needed.
+        """Open the ledger at a SQLAlchemy URL; create it or migrate it to the newest schema as needed.
 
-        ``redact`` takes secrets out of every text that is kept. ``wrapping`` gives the key that wraps those of people.
+        ``redact`` removes secrets from every stored text. ``wrapping`` loads the key that encrypts people's keys.
         """
         database = Database(url, create=create, redact=redact, wrapping=wrapping)
         try:
-            return cls(database, bring_up(database, create=create))
+            return cls(database, migrate_ledger(database, create=create))
         except BaseException:
             database.close()
             raise
 
     def now(self) -> str:
         """The database's time as an ISO instant."""
-        return self._read(self._database.clock)[0]
+        return self._database.read(self._database.clock)[0]
 
     def now_ms(self) -> int:
-        """The database's time in milliseconds since 1970, as leases are kept."""
-        return self._read(self._database.clock)[1]
+        """The database's time in milliseconds since 1970, the unit of leases."""
+        return self._database.read(self._database.clock)[1]
 
     def missing_triggers(self) -> tuple[str, ...]:
-        """Rules that the database no longer enforces; empty when all is well."""
-        return self._read(lambda conn: missing_triggers(conn, self._database.dialect))
+        """Triggers that are missing or altered; empty when the database enforces all rules."""
+        return self._database.read(lambda conn: find_missing_triggers(conn, self._database.dialect))
 
     def owns_tables(self) -> bool:
-        """Whether this user could lift the rules: whoever writes a file, or owns the tables."""
-        return self._read(self._database.dialect.is_owner)
+        """Whether this database user could drop the triggers: always with SQLite, the tables' owner with PostgreSQL."""
+        return self._database.read(self._database.dialect.is_owner)
 
     def database(self) -> str:
-        """Which database this is, and where; for people."""
-        return f"{self._read(self._database.dialect.version)} at {self._database.place}"
+        """Name, version and location of the database, for messages."""
+        return f"{self._database.read(self._database.dialect.version)} at {self._database.place}"
+
+    def scalar(self, query: str) -> Any:
+        """The first value of a read-only query, for health signals."""
+        return self._database.read(lambda conn: _read_scalar(conn, query))
 
     def close(self) -> None:
-        """Give back every connection."""
+        """Close every connection."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -170,3 +171,15 @@ class Ledger(
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _read_scalar(conn: Connection, query: str) -> Any:
+    # PostgreSQL read transactions are read only; SQLite needs the pragma
+    is_sqlite = conn.dialect.name == "sqlite"
+    if is_sqlite:
+        conn.exec_driver_sql("PRAGMA query_only = ON")
+    try:
+        return conn.exec_driver_sql(query).scalar()
+    finally:
+        if is_sqlite:
+            conn.exec_driver_sql("PRAGMA query_only = OFF")

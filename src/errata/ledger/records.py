@@ -1,12 +1,12 @@
-"""What the ledger hands out: frozen copies of its rows. Pure.
+"""Records that the ledger returns: frozen copies of its rows. Pure.
 
 Times are ISO instants of the database's clock; leases are milliseconds since 1970 of the same clock. Snapshot ids are
-text, as everywhere.
+text, as everywhere in Errata.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -14,33 +14,9 @@ from typing import Any
 
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
 
-__all__ = [
-    "AcceptanceRecord",
-    "ApprovalRecord",
-    "AttemptRecord",
-    "AuditCheck",
-    "CandidateRecord",
-    "CandidateState",
-    "ChunkRecord",
-    "Counts",
-    "ErasedRecord",
-    "FreezeRecord",
-    "HazardRecord",
-    "LiveWriteRecord",
-    "Measurement",
-    "Owner",
-    "Pace",
-    "PartitionState",
-    "PublicationRecord",
-    "ReleaseRecord",
-    "RunRecord",
-    "VerdictRecord",
-    "WarningAcceptance",
-]
-
 
 class CandidateState(StrEnum):
-    """Where a candidate stands."""
+    """State of a candidate."""
 
     INTENDED = "intended"
     MADE = "made"
@@ -48,7 +24,7 @@ class CandidateState(StrEnum):
 
 
 class PartitionState(StrEnum):
-    """What became of one partition of a run."""
+    """Publication state of one partition of a run."""
 
     UNPUBLISHED = "unpublished"
     ACCEPTED = "accepted"
@@ -58,7 +34,7 @@ class PartitionState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """The life of one manifest, as it stands."""
+    """One run: a sealed manifest and its current state."""
 
     run_id: str
     manifest_digest: str
@@ -75,7 +51,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRecord:
-    """One person's decision over one digest."""
+    """One person's decision on one manifest digest."""
 
     run_id: str
     person: str
@@ -84,12 +60,12 @@ class ApprovalRecord:
     note: str
     at: str
     audit_seq: int
-    break_glass: str = ""  # why no second person was waited for
+    break_glass: str = ""  # why the person approved alone; empty for an ordinary decision
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A worker process; ``started`` tells it from a later process with the same number."""
+    """A worker process; ``started`` distinguishes it from a later process with the same pid."""
 
     name: str
     host: str
@@ -109,7 +85,7 @@ class ChunkRecord:
     bytes: int
     state: ChunkState
     fence: int
-    tries: int  # since the last retry; an interrupted one does not count
+    tries: int  # since the last retry; interrupted attempts do not count
     snapshot_id: str | None
     output_rows: int | None
     output_files: int | None
@@ -120,12 +96,12 @@ class ChunkRecord:
     wave: int = 1
     losses: int = 0
     not_before: int = 0
-    origin: str | None = None  # the chunks whose partitions it took over
+    origin: str | None = None  # the chunks it replaced, or the rebase that added it; None if planned
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptRecord:
-    """One try at a chunk."""
+    """One attempt at a chunk."""
 
     run_id: str
     chunk_id: str
@@ -153,8 +129,8 @@ class AttemptRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """The chunks of a run by state; ``recomputed`` needed more than one attempt; ``rows`` were adopted."""
+class ChunkCounts:
+    """Chunks of a run by state; ``recomputed`` counts those that needed another attempt, ``rows`` the adopted rows."""
 
     total: int = 0
     pending: int = 0
@@ -167,20 +143,20 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How a run has been going: what limits over all its workers are judged by. Times by the database's clock."""
+class RunPace:
+    """Recent pace of a run over all its workers, for run-wide limits. Times are the database's."""
 
     now_ms: int
     running: int
     adopted: int
     last_ended_ms: int | None
     recent: tuple[tuple[int, int, int], ...]  # (started ms, rows, input bytes) of the newest attempts, oldest first
-    adopted_last_hour: tuple[int, ...]  # when, oldest first
+    adopted_last_hour: tuple[int, ...]  # times in ms, oldest first
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateRecord:
-    """The n-th candidate of a run; ``digest`` names the adopted set it is made of."""
+    """The n-th candidate of a run; ``digest`` identifies the adopted chunks it is assembled from."""
 
     run_id: str
     n: int
@@ -194,8 +170,8 @@ class CandidateRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
-    """One number of a scan; ``value`` is text so that no digit is lost. ``exact`` is false for floating point."""
+class MeasurementRecord:
+    """One measured number; ``value`` is text so that no digit is lost. ``exact`` is false for floating point."""
 
     scope: str
     partition: str | None
@@ -206,7 +182,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class VerdictRecord:
-    """The judgement of one candidate's measurements."""
+    """The gate's verdict on one candidate's measurements."""
 
     run_id: str
     candidate_n: int
@@ -220,7 +196,7 @@ class VerdictRecord:
 
 @dataclass(frozen=True, slots=True)
 class WarningAcceptance:
-    """A person took responsibility for a warning; ``findings`` is the digest of what it was about."""
+    """A warning that a person accepted; ``findings`` is the digest of the findings they accepted."""
 
     run_id: str
     check: str
@@ -232,14 +208,14 @@ class WarningAcceptance:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRecord:
-    """One decision that a candidate, as it was judged, goes to readers; ``subject`` is what ``digest`` is over."""
+    """Permission to publish a validated candidate; ``digest`` is the digest of ``subject``."""
 
     release_id: int
     run_id: str
     candidate_n: int
     digest: str
     subject: Mapping[str, Any]
-    kind: str  # release | publish: release and deed in one | automatic: the gate found nothing
+    kind: str  # release | publish (publishing counts as the release) | automatic (the gate passed without findings)
     person: str
     note: str
     break_glass: str
@@ -249,7 +225,7 @@ class ReleaseRecord:
 
 @dataclass(frozen=True, slots=True)
 class PublicationRecord:
-    """One publication or rollback: its intent and, once looked up, its outcome."""
+    """One publication or rollback: its intent and, once settled, its outcome."""
 
     pub_id: str
     run_id: str
@@ -270,20 +246,20 @@ class PublicationRecord:
     intended_at: str
     settled_at: str | None
     lease_until: int
-    details: tuple[str, ...] = field(default=())  # part digests of every try, oldest first
+    details: tuple[str, ...] = field(default=())  # part digests of the intent, one per commit attempt, oldest first
 
     @property
     def detail(self) -> str:
-        """The digest of the latest detail."""
+        """Part digest of the latest detail."""
         return self.details[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceRecord:
-    """Which run is the truth in a partition from here on; ``run_id`` None is what was there before Errata.
+    """Which run the content of a partition comes from as of this row; ``run_id`` None means from before Errata.
 
-    ``pub_id`` caused this row; ``origin_pub_id`` is the publication that brought the content in (its undo set is what
-    a rollback restores).
+    ``pub_id`` is the publication or rollback that wrote this row; ``origin_pub_id`` is the publication that committed
+    the content (a rollback restores its undo set).
     """
 
     seq: int
@@ -299,7 +275,7 @@ class AcceptanceRecord:
 
 @dataclass(frozen=True, slots=True)
 class HazardRecord:
-    """After a rollback, expiry by others may delete files that are live again."""
+    """A rollback whose restored files snapshot expiry by other jobs may still delete."""
 
     pub_id: str
     table: str
@@ -310,22 +286,22 @@ class HazardRecord:
 
 @dataclass(frozen=True, slots=True)
 class ErasedRecord:
-    """A person who was forgotten."""
+    """Result of erasing a person."""
 
     pseudonym: str
-    entries: int  # audit entries under the pseudonym, which stay
-    older_entries: int  # entries from before there were pseudonyms, which go on naming the person
+    entries: int  # audit entries under the pseudonym; they stay
+    older_entries: int  # entries from before pseudonyms existed; they still contain the name
     already: bool
-    remains: str = ""  # what could not be taken out of the database's files yet
-    accounts: tuple[str, ...] = ()  # of the operating system, through which nobody else acted: names of their own
+    remains: str = ""  # what is still to be removed from the database's files
+    accounts: tuple[str, ...] = ()  # OS accounts that only this person used; erased separately
 
 
 @dataclass(frozen=True, slots=True)
 class AuditCheck:
-    """The outcome of walking the chain.
+    """Result of verifying the audit chain.
 
-    ``first_bad`` is the first entry that is wrong or missing, or whose numbers are not the stored ones; None when all
-    is well, or when a row is wrong that no entry speaks of.
+    ``first_bad`` is the first entry that is wrong, missing or differs from the stored rows; None when all is well, or
+    when a row is wrong that no entry mentions.
     """
 
     ok: bool
@@ -337,7 +313,7 @@ class AuditCheck:
 
 @dataclass(frozen=True, slots=True)
 class FreezeRecord:
-    """Partitions that a run holds live jobs off; ``granted_at`` None: some that began before still write."""
+    """Partitions a run keeps live jobs out of; ``granted_at`` is None while earlier live jobs may still write."""
 
     run_id: str
     table: str
@@ -348,22 +324,22 @@ class FreezeRecord:
     lease_until: int
     most_until: int
     ended_at: str | None
-    is_open: bool  # when it was read
+    is_open: bool  # at the time of reading
 
     @property
     def until(self) -> str:
-        """When it lapses unless a command of the run goes on."""
-        return _instant(self.lease_until)
+        """When the freeze lapses unless the run renews it."""
+        return _to_instant(self.lease_until)
 
     @property
     def at_most(self) -> str:
-        """When it ends whatever happens."""
-        return _instant(self.most_until)
+        """When the freeze ends at the latest."""
+        return _to_instant(self.most_until)
 
 
 @dataclass(frozen=True, slots=True)
 class LiveWriteRecord:
-    """A live job that may write; no partitions: any of the table's."""
+    """Lease of a live job that may write; without partitions it covers the whole table."""
 
     token: str
     table: str
@@ -373,5 +349,10 @@ class LiveWriteRecord:
     lease_until: int
 
 
-def _instant(at_ms: int) -> str:
+def _to_instant(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def map_partitions_to_chunks(chunks: Iterable[ChunkRecord]) -> dict[str, str]:
+    """The chunk each partition belongs to: the last one, in the given order, that names it."""
+    return {name: chunk.chunk_id for chunk in chunks for name in chunk.partitions}

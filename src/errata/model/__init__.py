@@ -1,4 +1,4 @@
-"""The vocabulary of Errata: frozen values and the rules that belong to them.
+"""Values of the product and the rules that belong to them: manifest, partitions, products, runs, refs.
 
-Standard library only, no I/O, no clock, no randomness. Every other package may import this one; it imports none.
+Pure: no I/O, no clock, no randomness. Imports only ``text``, ``errors`` and ``canonical``.
 """

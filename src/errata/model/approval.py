@@ -1,7 +1,8 @@
-"""When approvals are enough: distinct people, the product's owner, today's roles, and not too long ago. Pure.
+"""Quorum of a plan: distinct people, the product's owner, current roles and unexpired approvals. Pure.
 
-``Approval`` is what a plan seals; ``standing`` counts what people have given by it. Approvals are over a digest, so
-another manifest has none. Names are those of the project file: whoever calls this has put aliases right before.
+A plan seals ``ApprovalRules``; ``count_approvals`` evaluates the approvals given under them. An approval applies to one
+digest, so a different manifest starts without approvals. Names are those of the project file: the caller resolves
+aliases first.
 """
 
 from __future__ import annotations
@@ -11,24 +12,22 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from errata.model.duration import before
-
-__all__ = ["APPROVED", "Approval", "Given", "Standing", "Voters", "is_over", "standing"]
+from errata.model.duration import subtract_duration
 
 APPROVED = "approved"
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
-    """What it takes before a plan may run: so many people, one of the product's owner, no longer ago than ``valid``."""
+class ApprovalRules:
+    """Rules for approving a plan: number of people, whether the owning team must be among them, and validity."""
 
     quorum: int = 1
-    owner: bool = True  # one of them belongs to the team that owns the product, where people name that team
+    owner: bool = True  # one of them must be in the team that owns the product, if that team has members
     valid: str = "30d"
 
 
-class Given(Protocol):
-    """One person's decision, as the ledger keeps it."""
+class GivenApproval(Protocol):
+    """One person's decision, as stored in the ledger."""
 
     @property
     def person(self) -> str: ...
@@ -48,29 +47,29 @@ class Given(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Voters:
-    """Who counts, by the project file as it is now."""
+    """People who count, according to the current project file."""
 
     approvers: frozenset[str] = frozenset()
-    breakers: frozenset[str] = frozenset()  # who may break the glass
-    owner: str = ""  # the team that owns the product; empty when nobody belongs to it
+    breakers: frozenset[str] = frozenset()  # people with the role break_glass
+    owner: str = ""  # the team that owns the product; empty if it has no members
     team: frozenset[str] = frozenset()
     single_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What the approvals of a run amount to at one moment."""
+class QuorumStatus:
+    """Quorum status of a run at one moment."""
 
     quorum: int = 1
     counted: tuple[str, ...] = ()  # distinct people, in the order they approved
     void: Mapping[str, str] = field(default_factory=dict)  # person → why that approval does not count
-    lacks_owner: str = ""  # the team that has to agree and has not
-    may: tuple[str, ...] = ()  # who could give what is missing
-    broken_by: str = ""  # whose break-glass approval stands for all others
+    lacks_owner: str = ""  # the team that has to approve and has not
+    may: tuple[str, ...] = ()  # people who could give the missing approvals
+    broken_by: str = ""  # the person whose break-glass approval replaces all others
 
     @property
     def is_full(self) -> bool:
-        """Whether so many people have agreed, whoever they are."""
+        """Whether enough people have approved, regardless of team."""
         return len(self.counted) >= self.quorum
 
     @property
@@ -80,9 +79,9 @@ class Standing:
 
     @property
     def told(self) -> str:
-        """In a few words: how many of how many, and who is missing.
+        """Short text: approvals given of approvals needed, and the team that is missing.
 
-        >>> Standing(quorum=2, counted=("bo",), lacks_owner="finance-data").told
+        >>> QuorumStatus(quorum=2, counted=("bo",), lacks_owner="finance-data").told
         '1 of 2 approvals, one of finance-data is missing'
         """
         if self.broken_by:
@@ -93,22 +92,23 @@ class Standing:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Why the plan may not run; empty when it may."""
+        """Why the plan may not run; empty if it may."""
         if self.is_met:
             return ()
         lost = "".join(f"; that of {person} {why}" for person, why in self.void.items())
         return (f"{self.told}{lost}",)
 
 
-def is_over(at: str, valid: str, now: datetime) -> bool:
-    """Whether a decision of that instant is too old to count."""
-    return datetime.fromisoformat(at) < before(valid, now)
+def is_expired(at: str, valid: str, now: datetime) -> bool:
+    """Whether a decision made at that instant is too old to count."""
+    return datetime.fromisoformat(at) < subtract_duration(valid, now)
 
 
-def standing(
-    rules: Approval, voters: Voters, given: Iterable[Given], *, digest: str, requester: str, now: datetime
-) -> Standing:
-    """What these approvals amount to; each person counts once, by the newest approval."""
+def count_approvals(
+    rules: ApprovalRules, voters: Voters, given: Iterable[GivenApproval], *, digest: str, requester: str, now: datetime
+) -> QuorumStatus:
+    """Quorum status from these approvals; each person counts once, by their newest approval."""
+    # a break-glass approval does not replace the same person's ordinary approval
     newest = {
         (one.person.casefold(), bool(one.break_glass)): one
         for one in given
@@ -118,7 +118,7 @@ def standing(
     void: dict[str, str] = {}
     broken_by = ""
     for one in newest.values():
-        why = _void(one, rules, voters, requester, now)
+        why = _explain_void(one, rules, voters, requester, now)
         if why:
             void[one.person] = why
         elif one.break_glass:
@@ -128,10 +128,11 @@ def standing(
     team = voters.team if rules.owner and not voters.single_user else frozenset[str]()
     quorum = 1 if voters.single_user else rules.quorum
     lacks_owner = voters.owner if team and not team.intersection(counted) else ""
-    may = voters.approvers - set(counted) - {name for name in voters.approvers if _same(name, requester)}
+    may = voters.approvers - set(counted) - {name for name in voters.approvers if _is_same_name(name, requester)}
+    # only one approval is missing, so it must come from the owning team
     if lacks_owner and len(counted) >= quorum - 1:
         may &= team
-    return Standing(
+    return QuorumStatus(
         quorum=quorum,
         counted=tuple(counted),
         void={person: why for person, why in void.items() if person not in counted},
@@ -141,17 +142,17 @@ def standing(
     )
 
 
-def _void(one: Given, rules: Approval, voters: Voters, requester: str, now: datetime) -> str:
-    if is_over(one.at, rules.valid, now):
+def _explain_void(one: GivenApproval, rules: ApprovalRules, voters: Voters, requester: str, now: datetime) -> str:
+    if is_expired(one.at, rules.valid, now):
         return f"is of {one.at[:10]} and counts for {rules.valid}"
     if one.break_glass:
         return "" if voters.single_user or one.person in voters.breakers else "needs the role break_glass, now gone"
     if voters.single_user:
         return ""
-    if _same(one.person, requester):
+    if _is_same_name(one.person, requester):
         return "is the requester's own"
     return "" if one.person in voters.approvers else "needs the role approver, now gone"
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same_name(one: str, other: str) -> bool:
     return one.casefold() == other.casefold()

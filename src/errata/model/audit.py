@@ -1,6 +1,6 @@
-"""Who acted, and what an audit entry holds. Pure.
+"""Actors and audit entries. Pure.
 
-The name is claimed (``--as``); the operating-system user and the host are recorded beside it.
+An actor's name is claimed (``--as``); the operating-system user and the host are recorded with it.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["GENESIS", "Actor", "AuditEntry", "Head"]
-
 GENESIS = "0" * 64
-"""The previous hash of the first entry."""
+"""Previous hash of the first entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The person a command acts for."""
+    """The person on whose behalf a command acts."""
 
     person: str
     os_user: str
@@ -41,7 +39,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where the chain of one ledger stood: its last entry, by number, hash and time."""
+    """Head of a ledger's chain at one moment: number, hash and time of its last entry."""
 
     ledger: str
     project: str

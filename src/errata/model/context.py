@@ -1,6 +1,6 @@
-"""What a transform is told about the run it serves. Pure.
+"""Context that a transform receives about its run. Pure.
 
-The same value serves the daily job (:func:`errata.live_context`), so one function computes both.
+The daily job uses the same type (:func:`errata.live_context`), so one function serves both.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from enum import StrEnum
 from typing import Any
 
 from errata.errors import TransformFailed
-
-__all__ = ["Context", "Mode"]
 
 
 class Mode(StrEnum):
@@ -28,15 +26,15 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Run, clock, interval and config. ``clock`` is the run's and never the wall's."""
+    """Run, clock, interval and config. ``clock`` is the run's clock, never the wall clock."""
 
     run_id: str | None
     product: str
     mode: Mode
     clock: datetime
-    partitions: tuple[str, ...]  # what this call may produce, oldest first
+    partitions: tuple[str, ...]  # partitions that this call may produce, oldest first
     start: datetime | None  # the publish interval [start, end) of these partitions; None for partitions by value
-    end: datetime | None  # of the last partition of the year 9999: the last instant that a datetime can hold
+    end: datetime | None  # for the last partition of the year 9999: the last instant that a datetime can hold
     config: Mapping[str, Any]
     version: str
     lineage: Mapping[str, str | None] = field(default_factory=dict)
@@ -45,22 +43,22 @@ class Context:
     _quarantine: Callable[..., Any] | None = None
 
     def deterministic_id(self, *columns: str) -> Any:
-        """A column that is a function of these columns and of nothing else: the same in every run and retry."""
+        """A column computed from these columns alone, so it is equal in every run and retry."""
         if self._deterministic_id is None:
             raise TransformFailed("deterministic_id needs a Spark session; this context was made without one")
         return self._deterministic_id(*columns)
 
     def with_lineage(self, frame: Any) -> Any:
-        """The frame with this run's lineage columns; a governed run adds them by itself."""
+        """The frame with this run's lineage columns; a governed run adds them itself."""
         if self._stamp is None:
             raise TransformFailed("with_lineage needs a Spark session; this context was made without one")
         return self._stamp(frame, self.lineage)
 
     def quarantine(self, frame: Any, condition: Any, reason: str, *, of: str | None = None) -> Any:
-        """The frame without the rows for which the condition (a column or SQL text) is true; those are set aside.
+        """The frame without the rows that match the condition (a column or SQL text); those rows go to quarantine.
 
-        ``of`` names the input whose rows these are, where the product has several; its partition column must be in
-        the frame. Lazy: the rows are computed with the output and count only if this attempt is adopted.
+        ``of`` names the input they come from, if the product has several inputs; its partition column must be in the
+        frame. Lazy: the rows are computed with the output and count only if this attempt is adopted.
         """
         if self._quarantine is None:
             raise TransformFailed(

@@ -1,8 +1,8 @@
-"""Durations as project files write them: ``12h``, ``3d``, ``2w``, ``1mo``, ``1y``. Pure.
+"""Durations as written in project files: ``12h``, ``3d``, ``2w``, ``1mo``, ``1y``. Pure.
 
 Hours, days and weeks are lengths; months and years are calendar steps, so a month is never read as 30 days. ``m`` is
-refused rather than guessed: it would be minutes to one reader and months to the next. Waits and intervals are *lengths*
-with a grammar of their own (``30s``, ``5min``, ``8h``, ``2d``), so that a look-back of five minutes stays refused.
+refused rather than guessed: it could mean minutes or months. Waits and intervals are *lengths* with their own grammar
+(``30s``, ``5min``, ``8h``, ``2d``), so that a look-back of five minutes stays refused.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from datetime import UTC, datetime, timedelta
 from errata.errors import UsageError
 from errata.model.partition import Grain
 
-__all__ = ["DURATION", "HOLD", "LENGTH", "before", "days", "instant", "seconds", "steps"]
-
 DURATION = r"\d{1,6}(h|d|w|mo|y)"
-"""The grammar, for schemas."""
+"""Grammar of a duration, for schemas."""
 
 LENGTH = r"\d{1,6}(s|min|h|d)"
-"""The grammar of a wait, for schemas."""
+"""Grammar of a length, for schemas."""
 
 HOLD = r"\d{1,6}(s|m|min|h|d)"
-"""The grammar of a hold between two publications: nobody takes ``30m`` for 30 months there."""
+"""Grammar of the hold between two publications, where ``30m`` cannot be mistaken for 30 months."""
 
 _HOURS = {"h": 1, "d": 24, "w": 168}
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
@@ -32,20 +30,20 @@ _GRAIN_HOURS = {Grain.HOUR: 1, Grain.DAY: 24}
 _GRAIN_MONTHS = {Grain.MONTH: 1, Grain.YEAR: 12}
 
 
-def _split(text: str) -> tuple[int, str]:
+def _parse_duration(text: str) -> tuple[int, str]:
     found = re.fullmatch(r"(\d{1,6})(h|d|w|mo|y)", text, re.ASCII)
     if not found:
         raise UsageError(f"duration {text!r} was refused; expected a whole number and h, d, w, mo or y, such as 3d")
     return int(found[1]), found[2]
 
 
-def steps(text: str, grain: Grain) -> int:
-    """How many partitions of this grain a duration spans; refused when it is not a whole number of them.
+def count_steps(text: str, grain: Grain) -> int:
+    """Number of partitions of this grain in a duration; refused if it is not a whole number.
 
-    >>> steps("2w", Grain.DAY), steps("1d", Grain.HOUR), steps("2y", Grain.MONTH)
+    >>> count_steps("2w", Grain.DAY), count_steps("1d", Grain.HOUR), count_steps("2y", Grain.MONTH)
     (14, 24, 24)
     """
-    count, unit = _split(text)
+    count, unit = _parse_duration(text)
     if count == 0:
         return 0
     lengths, per_step = (_HOURS, _GRAIN_HOURS) if unit in _HOURS else (_MONTHS, _GRAIN_MONTHS)
@@ -55,14 +53,14 @@ def steps(text: str, grain: Grain) -> int:
     return count * lengths[unit] // per_step[grain]
 
 
-def before(text: str, instant: datetime) -> datetime:
-    """The instant this long before another; month ends are kept inside their month.
+def subtract_duration(text: str, instant: datetime) -> datetime:
+    """The instant this long before another; a day past the end of its month becomes the last day.
 
     >>> from datetime import UTC
-    >>> before("1mo", datetime(2026, 3, 31, tzinfo=UTC)).date().isoformat()
+    >>> subtract_duration("1mo", datetime(2026, 3, 31, tzinfo=UTC)).date().isoformat()
     '2026-02-28'
     """
-    count, unit = _split(text)
+    count, unit = _parse_duration(text)
     if unit in _HOURS:
         return instant - timedelta(hours=count * _HOURS[unit])
     year, month = divmod(instant.year * 12 + instant.month - 1 - count * _MONTHS[unit], 12)
@@ -70,22 +68,22 @@ def before(text: str, instant: datetime) -> datetime:
     return instant.replace(year=year, month=month + 1, day=day)
 
 
-def days(text: str) -> int:
-    """A promise to keep something this long, as whole days and never shorter: months count 31 days, years 366.
+def to_days(text: str) -> int:
+    """A retention period in whole days, rounded up: months count 31 days, years 366.
 
-    >>> days("30d"), days("36h"), days("1mo")
+    >>> to_days("30d"), to_days("36h"), to_days("1mo")
     (30, 2, 31)
     """
-    count, unit = _split(text)
+    count, unit = _parse_duration(text)
     if unit in _HOURS:
         return -(-count * _HOURS[unit] // 24)
     return count * {"mo": 31, "y": 366}[unit]
 
 
-def seconds(text: str) -> int:
-    """The seconds of a wait, an interval or a time limit.
+def to_seconds(text: str) -> int:
+    """Seconds of a wait, an interval or a time limit.
 
-    >>> seconds("30s"), seconds("5min"), seconds("8h")
+    >>> to_seconds("30s"), to_seconds("5min"), to_seconds("8h")
     (30, 300, 28800)
     """
     found = re.fullmatch(r"(\d{1,6})(s|min|h|d)", text, re.ASCII)
@@ -94,10 +92,10 @@ def seconds(text: str) -> int:
     return int(found[1]) * _SECONDS[found[2]]
 
 
-def instant(text: str) -> datetime:
-    """A point in time, with its zone: a day alone would be its beginning to one reader and its end to the next.
+def parse_instant(text: str) -> datetime:
+    """Parse an instant with its zone; a bare date is refused because it could mean the start or the end of the day.
 
-    >>> instant("2026-02-20T18:30+01:00").isoformat()
+    >>> parse_instant("2026-02-20T18:30+01:00").isoformat()
     '2026-02-20T17:30:00+00:00'
     """
     try:

@@ -1,9 +1,9 @@
-"""The run manifest: everything a run will read, run and write, resolved before anyone approves it. Pure.
+"""The run manifest: everything a run will read, execute and write, resolved before approval. Pure.
 
-Its canonical bytes (RFC 8785) are what is digested, stored and approved. Long lists (the files of an input, the files
-expected live in the target) are *parts*: stored beside the manifest, named in it by their own digest. Snapshot ids
-are text, because 64 bits do not survive every JSON reader. No clock value is in here: the same request on the same
-world gives the same manifest. ``as_of`` is the newest instant among the pinned facts and serves as the run's clock.
+Its canonical bytes (RFC 8785) are digested, stored and approved. Long lists (the files of an input, the files
+expected live in the target) are *parts*: stored with the manifest and named in it by their own digest. Snapshot ids
+are text, because not every JSON reader preserves 64 bits. The manifest holds no clock value, so the same request on the
+same state gives the same manifest. ``as_of`` is the newest timestamp in the pinned state and serves as the run's clock.
 """
 
 from __future__ import annotations
@@ -12,33 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from errata.model.approval import Approval
-from errata.model.eras import Era, RowLimits, RowRule
+from errata.canonical import digest_of
+from errata.model.approval import ApprovalRules
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Control, Limits, Publish, Reconciliation
-
-__all__ = [
-    "FORMAT",
-    "Chunk",
-    "Code",
-    "Estimate",
-    "ExpectedFile",
-    "InputPin",
-    "Manifest",
-    "NewColumn",
-    "Override",
-    "Restored",
-    "Rewrite",
-    "SourceFile",
-    "TargetPin",
-]
+from errata.model.product.eras import Era, RowLimits, RowRule
 
 FORMAT = "errata.manifest/1"
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFile:
-    """A data or delete file that is live in a partition: what the publication will find and take out."""
+    """A data or delete file that is live in a partition; the publication expects and removes it."""
 
     path: str
     rows: int
@@ -52,7 +37,7 @@ class SourceFile:
     path: str
     size: int
     version: str  # "mtime:<ns>" or "etag:<…>"
-    schema: int = 0  # which of the input's schemas it has, where they were looked at
+    schema: int = 0  # index into the input's schemas, if schemas were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +53,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class InputPin:
-    """One input as it will be read."""
+    """One input as the run will read it."""
 
     name: str
     kind: str  # table | files
@@ -77,7 +62,7 @@ class InputPin:
     column_type: str | None  # date | timestamp | timestamptz | string | int | long, of the partition column
     lookback: int  # in partitions of the product's grain
     lookahead: int
-    input_partitions: tuple[str, ...]  # what is read; wider than what is published when there is look-back
+    input_partitions: tuple[str, ...]  # partitions to read; wider than the scope if there is look-back
     fingerprints: Mapping[str, str]  # per input partition
     rows: int
     bytes: int
@@ -86,24 +71,24 @@ class InputPin:
     snapshot_id: str | None = None
     table_uuid: str | None = None
     files_part: str | None = None  # digest of {partition: [SourceFile…]}
-    own: bool = False  # the target itself: staged partitions of this run first, the base for the rest
-    columns: Mapping[str, str] = field(default_factory=dict)  # what the transform sees; empty: as it is
+    own: bool = False  # the target itself: partitions staged by this run first, then the base
+    columns: Mapping[str, str] = field(default_factory=dict)  # columns that the transform sees; empty: unchanged
     eras: tuple[Era, ...] = ()
     era_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # per input partition
-    schemas: tuple[Mapping[str, str], ...] = ()  # every shape that was found; files say which is theirs
-    counts: Mapping[str, int] = field(default_factory=dict)  # rows of each partition by its files' own account
+    schemas: tuple[Mapping[str, str], ...] = ()  # every file schema found; each file has an index into it
+    counts: Mapping[str, int] = field(default_factory=dict)  # rows per partition according to file metadata
     row_rules: tuple[RowRule, ...] = ()
     version: str | None = None  # the tag that named the snapshot
 
     @property
     def is_screened(self) -> bool:
-        """Whether rows may be taken out before the transform sees them."""
+        """Whether rows may be removed before the transform sees them."""
         return bool(self.columns or self.row_rules)
 
 
 @dataclass(frozen=True, slots=True)
 class NewColumn:
-    """A column that the target gets with the publication; staged files carry its field id before the target does."""
+    """A column that the publication adds to the target; staged files carry its field id before the target does."""
 
     name: str
     type: str  # Iceberg type text
@@ -112,7 +97,7 @@ class NewColumn:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Why partitions of the target are not sets of files, and what of their files holds other partitions as well."""
+    """Why partitions of the target share files, and how much of those files is shared."""
 
     why: str
     files: int
@@ -122,7 +107,7 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class TargetPin:
-    """The target as it was when the run was planned, read before any input."""
+    """The target at planning time, read before any input."""
 
     table: str
     table_uuid: str
@@ -133,21 +118,21 @@ class TargetPin:
     column_type: str  # date | timestamp | timestamptz | string | int | long
     transform: str  # identity | hour | day | month | year
     grain: Grain
-    columns: Mapping[str, str]  # name → Iceberg type text, the contract of the output; new ones included
+    columns: Mapping[str, str]  # name → Iceberg type text, the contract of the output; includes new columns
     key: tuple[str, ...]
     expected_part: str  # digest of {partition: [ExpectedFile…]}
     fingerprints: Mapping[str, str]  # per partition in scope
     total_partitions: int
-    mode: str = "metadata"  # how it will be published; rewrite: Spark carries over what shares a file with the scope
+    mode: str = "metadata"  # how it is published; rewrite: Spark carries over rows that share files with the scope
     required: tuple[str, ...] = ()  # columns that may not hold NULL
-    last_column_id: int = 0  # the highest field id that the table had ever given, where new columns come after it
+    last_column_id: int = 0  # highest field id the table had ever assigned; new columns come after it
     new_columns: tuple[NewColumn, ...] = ()  # not in the table yet
-    shadow: str | None = None  # the table that takes staged files where the target cannot: new columns, mode rewrite
-    rewrite: Rewrite | None = None  # in mode rewrite, as far as metadata tells
+    shadow: str | None = None  # table for staged files if the target cannot take them (new columns, mode rewrite)
+    rewrite: Rewrite | None = None  # in mode rewrite, according to metadata
 
     @property
     def staging(self) -> TargetPin:
-        """Where staged output lives: the target itself, or its shadow, which has new columns and partitions already."""
+        """The table that receives staged output: the target, or its shadow with the new columns and partitioning."""
         return replace(self, table=self.shadow, shadow=None) if self.shadow else self
 
 
@@ -169,7 +154,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What the run will probably cost, and from what that was concluded."""
+    """Expected cost of the run and the basis of the estimate."""
 
     rows: int
     bytes: int
@@ -181,12 +166,12 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """Where the rows come from when nothing is computed: the target itself, as it was."""
+    """Source of the rows of a restore: the target itself at an older snapshot."""
 
     snapshot_id: str
-    at: str  # when main had it
+    at: str  # when it was main's snapshot
     asked: str  # as the requester named it: a snapshot, a tag or a time
-    columns: Mapping[str, str]  # of the target → its name then; what is not here was added since and is NULL
+    columns: Mapping[str, str]  # current name → name at that snapshot; others were added later and are NULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +208,7 @@ class Manifest:
     reconcile: tuple[Reconciliation, ...] = ()
     compare: tuple[Comparison, ...] = ()
     control: tuple[Control, ...] = ()
-    control_partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # comparable ones, by partition
+    control_partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # controls of each partition
     row_limits: tuple[RowLimits, ...] = ()  # of quarantine, by input
     lineage_columns: tuple[str, ...] = ()
     consumers: tuple[str, ...] = ()
@@ -234,7 +219,7 @@ class Manifest:
     prove_determinism: int = 0
     tolerance: Mapping[str, str] = field(default_factory=dict)  # of diffs, by column
     classified: tuple[str, ...] = ()
-    approval: Approval = field(default_factory=Approval)
+    approval: ApprovalRules = field(default_factory=ApprovalRules)
     manual: bool = True  # a person releases the candidate
     extra: Mapping[str, Any] = field(default_factory=dict)
     publish: Publish = field(default_factory=Publish)
@@ -243,3 +228,14 @@ class Manifest:
     def has_override(self, rule: str) -> bool:
         """Whether a named person set this rule aside when the run was planned."""
         return any(override.rule == rule for override in self.overrides)
+
+
+def find_new_partitions(manifest: Manifest) -> tuple[str, ...]:
+    """Partitions in scope that held no file at planning."""
+    empty = digest_of([])
+    return tuple(name for name in manifest.partitions if manifest.target.fingerprints.get(name) == empty)
+
+
+def count_untouched_partitions(manifest: Manifest) -> int:
+    """Number of partitions the table had at planning outside the scope."""
+    return max(0, manifest.target.total_partitions - len(manifest.partitions) + len(find_new_partitions(manifest)))

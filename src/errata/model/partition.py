@@ -1,8 +1,8 @@
-"""Partitions: the unit readers know, and the unit of correction and of rollback. Pure.
+"""Partitions: the unit of reading, correction and rollback. Pure.
 
-A partition is written as text everywhere (manifest, ledger, command line): ``2026-01-03``, ``2026-01-03T05``,
-``2026-01``, ``2026``, or the value itself; ``null`` is the partition of rows without a value. Time partitions are UTC
-and have an *ordinal* (hours, days, months or years since 1970), which is also how Iceberg stores its transforms.
+A partition is text everywhere (manifest, ledger, command line): ``2026-01-03``, ``2026-01-03T05``, ``2026-01``,
+``2026``, or the value itself; ``null`` is the partition of rows without a value. Time partitions are UTC and have an
+*ordinal* (hours, days, months or years since 1970), which is also how Iceberg stores its transforms.
 """
 
 from __future__ import annotations
@@ -17,44 +17,19 @@ from itertools import pairwise
 
 from errata.errors import UsageError
 
-__all__ = [
-    "NULL",
-    "WHOLE",
-    "Grain",
-    "end_of",
-    "expand",
-    "fold",
-    "fold_text",
-    "from_ordinal",
-    "has_text",
-    "list_text",
-    "newest_first",
-    "next_start",
-    "oldest_first",
-    "ordinal",
-    "parse",
-    "parse_list",
-    "shift",
-    "start_of",
-    "texts_of",
-    "value_of",
-    "value_text",
-    "widen",
-]
-
 NULL = "null"
 WHOLE = "*"
-"""Stands for all of an input that is read whole."""
+"""Name for the whole of an input that is not read by partition."""
 MAX_SPAN = 1_000_000
-"""Partitions of one range; more is a slip of the year, and would fill the memory before any limit is looked at."""
-_UNKEPT = re.compile("[\x00\ud800-\udfff]")
+"""Most partitions in one range; more is a typo in the year and would fill memory before any limit applies."""
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DATE = EPOCH.date()
 _EPOCH_DAY = EPOCH.toordinal()
 
 
 class Grain(StrEnum):
-    """How wide a partition is; ``value`` means the column's own value, without order or spans."""
+    """Width of a partition; ``value`` means the column's own value, without order or spans."""
 
     HOUR = "hour"
     DAY = "day"
@@ -83,10 +58,10 @@ _LAST = {
 }
 
 
-def parse(grain: Grain, text: str) -> str:
-    """The canonical text of one partition, or a usage error that says how one is written.
+def parse_partition(grain: Grain, text: str) -> str:
+    """Canonical text of one partition; raises a usage error that shows the expected form.
 
-    >>> parse(Grain.DAY, "2026-01-03")
+    >>> parse_partition(Grain.DAY, "2026-01-03")
     '2026-01-03'
     """
     if text == NULL:
@@ -101,60 +76,60 @@ def parse(grain: Grain, text: str) -> str:
             partition=text,
             grain=str(grain),
         ) from None
-    return _text(grain, start)
+    return _format_start(grain, start)
 
 
 def _parse_value(text: str) -> str:
-    """One spelling for one value: two would be two partitions here and one in the table."""
+    """Normalize a value to its one accepted spelling: two spellings would be two partitions here, one in the table."""
     if not text:
         raise UsageError("an empty partition value was refused; expected a value, or null for rows without one")
     try:
-        value = value_of(text)
+        value = value_from_text(text)
     except ValueError:
         raise UsageError(
             f"partition {text!r} was refused; a value that begins with a quote is written as JSON text",
-            hint=value_text(text),
+            hint=value_to_text(text),
         ) from None
-    if value is not None and _UNKEPT.search(value):
+    if value is not None and _UNSTORABLE.search(value):
         raise UsageError(f"partition {text!r} was refused; no table or ledger keeps a null character or half a pair")
-    return value_text(value)
+    return value_to_text(value)
 
 
-def _text(grain: Grain, start: datetime) -> str:
+def _format_start(grain: Grain, start: datetime) -> str:
     # strftime does not pad years below 1000 on every platform
     return f"{start.year:04d}" + start.strftime(_FORMATS[grain].removeprefix("%Y"))
 
 
 def start_of(grain: Grain, text: str) -> datetime:
-    """The first instant of a time partition in canonical text (:func:`parse` is for what people type)."""
+    """First instant of a time partition in canonical text (use :func:`parse_partition` for user input)."""
     if len(text) != len(_EXAMPLES[grain]):
         raise ValueError(f"{text!r} is not a {grain}")
-    # slices, because strptime on every one of 43,800 hours is most of a plan
+    # slices, because strptime over 43,800 hours would take most of the planning time
     return datetime(int(text[:4]), int(text[5:7] or 1), int(text[8:10] or 1), int(text[11:13] or 0), tzinfo=UTC)
 
 
 def end_of(grain: Grain, text: str) -> datetime:
-    """The first instant after a time partition; of the very last one the last instant that a ``datetime`` can hold."""
-    if ordinal(grain, text) == _LAST[grain]:
+    """First instant after a time partition; for the very last one, the last instant that a ``datetime`` can hold."""
+    if to_ordinal(grain, text) == _LAST[grain]:
         return datetime.max.replace(tzinfo=UTC)
-    return start_of(grain, shift(grain, text, 1))
+    return start_of(grain, shift_partition(grain, text, 1))
 
 
 def next_start(grain: Grain, text: str) -> str:
-    """The first instant after a time partition as text: after 9999 comes a year that a ``datetime`` cannot hold.
+    """First instant after a time partition as text, because the year after 9999 does not fit a ``datetime``.
 
     >>> next_start(Grain.HOUR, "2026-01-03T23"), next_start(Grain.DAY, "9999-12-31")
     ('2026-01-04 00:00:00', '10000-01-01 00:00:00')
     """
-    if ordinal(grain, text) == _LAST[grain]:
+    if to_ordinal(grain, text) == _LAST[grain]:
         return "10000-01-01 00:00:00"
-    return start_of(grain, shift(grain, text, 1)).isoformat(" ")[:19]
+    return start_of(grain, shift_partition(grain, text, 1)).isoformat(" ")[:19]
 
 
-def ordinal(grain: Grain, text: str) -> int:
+def to_ordinal(grain: Grain, text: str) -> int:
     """Hours, days, months or years since 1970-01-01 UTC, as Iceberg counts them.
 
-    >>> ordinal(Grain.DAY, "1970-01-02"), ordinal(Grain.MONTH, "1971-02"), ordinal(Grain.YEAR, "1969")
+    >>> to_ordinal(Grain.DAY, "1970-01-02"), to_ordinal(Grain.MONTH, "1971-02"), to_ordinal(Grain.YEAR, "1969")
     (1, 13, -1)
     """
     start = start_of(grain, text)
@@ -171,18 +146,18 @@ def ordinal(grain: Grain, text: str) -> int:
             raise UsageError("a partition by value has no place in time")
 
 
-def has_text(grain: Grain, number: int) -> bool:
-    """Whether the partition with this ordinal is in the years 0001 to 9999; see :mod:`errata.model.calendar`."""
+def is_nameable(grain: Grain, number: int) -> bool:
+    """Whether the partition with this ordinal is in the years 0001 to 9999; see :mod:`errata.model.calendar_math`."""
     return _FIRST[grain] <= number <= _LAST[grain]
 
 
 def from_ordinal(grain: Grain, number: int) -> str:
-    """The inverse of :func:`ordinal`.
+    """The inverse of :func:`to_ordinal`.
 
     >>> from_ordinal(Grain.HOUR, 5), from_ordinal(Grain.MONTH, 13)
     ('1970-01-01T05', '1971-02')
     """
-    if not has_text(grain, number):
+    if not is_nameable(grain, number):
         raise UsageError(f"a partition by {grain} outside the years 1 to 9999 was refused; no date can name it")
     match grain:
         case Grain.HOUR:
@@ -197,32 +172,32 @@ def from_ordinal(grain: Grain, number: int) -> str:
             raise UsageError("a partition by value has no place in time")
 
 
-def texts_of(grain: Grain, numbers: Iterable[int]) -> frozenset[str]:
-    """The partitions with these ordinals; those outside the years 0001 to 9999 are left out."""
-    return frozenset(from_ordinal(grain, n) for n in numbers if has_text(grain, n))
+def from_ordinals(grain: Grain, numbers: Iterable[int]) -> frozenset[str]:
+    """Partitions with these ordinals, without those outside the years 0001 to 9999."""
+    return frozenset(from_ordinal(grain, n) for n in numbers if is_nameable(grain, n))
 
 
-def expand(grain: Grain, start: str, end: str) -> tuple[str, ...]:
+def expand_range(grain: Grain, start: str, end: str) -> tuple[str, ...]:
     """Every partition of the half-open range ``[start, end)``, oldest first.
 
-    >>> expand(Grain.DAY, "2026-01-30", "2026-02-02")
+    >>> expand_range(Grain.DAY, "2026-01-30", "2026-02-02")
     ('2026-01-30', '2026-01-31', '2026-02-01')
     """
     if not grain.is_time:
         raise UsageError("a range was refused; partitions by value have no order: list them with --partitions")
-    first, last = _number(grain, start), _number(grain, end)
+    first, last = _parse_ordinal(grain, start), _parse_ordinal(grain, end)
     if last <= first:
         raise UsageError(f"the range {start} … {end} is empty; expected --to after --from (half-open)")
-    return _between(grain, first, last)
+    return _list_range(grain, first, last)
 
 
-def _number(grain: Grain, text: str) -> int:
+def _parse_ordinal(grain: Grain, text: str) -> int:
     if text == NULL:
         raise UsageError("a range from or to null was refused; rows without a value have no place in time")
-    return ordinal(grain, parse(grain, text))
+    return to_ordinal(grain, parse_partition(grain, text))
 
 
-def _between(grain: Grain, first: int, last: int) -> tuple[str, ...]:
+def _list_range(grain: Grain, first: int, last: int) -> tuple[str, ...]:
     if last - first > MAX_SPAN:
         raise UsageError(
             f"a range of {last - first:,} {grain}s was refused; expected at most {MAX_SPAN:,}",
@@ -232,29 +207,29 @@ def _between(grain: Grain, first: int, last: int) -> tuple[str, ...]:
 
 
 def parse_list(grain: Grain, text: str) -> tuple[str, ...]:
-    """A list of values and inclusive spans: ``2026-01-03,2026-01-10..2026-01-14``; oldest first, no repeats.
+    """Parse a list of values and inclusive spans: ``2026-01-03,2026-01-10..2026-01-14``; oldest first, no repeats.
 
-    A value with a comma in it, or with spaces around it, is written as JSON text.
+    A value that contains a comma or has surrounding spaces is written as JSON text.
 
     >>> parse_list(Grain.VALUE, 'EU, "a, b"')
     ('EU', 'a, b')
     """
     found: list[str] = []
-    for item in filter(None, _items(text)):
+    for item in filter(None, _split_items(text)):
         first, dots, last = item.partition("..")
         if dots and grain.is_time:
-            start, end = _number(grain, first), _number(grain, last)
+            start, end = _parse_ordinal(grain, first), _parse_ordinal(grain, last)
             if end < start:
                 raise UsageError(f"the span {item} is empty; expected the older end first, both included")
-            found.extend(_between(grain, start, end + 1))
+            found.extend(_list_range(grain, start, end + 1))
         else:
-            found.append(parse(grain, item))
+            found.append(parse_partition(grain, item))
     if not found:
         raise UsageError("an empty partition list was refused; expected at least one partition")
-    return oldest_first(grain, set(found))
+    return sort_oldest_first(grain, set(found))
 
 
-def _items(text: str) -> Iterator[str]:
+def _split_items(text: str) -> Iterator[str]:
     rest = text.strip()
     while rest:
         end = rest.find(",")
@@ -262,7 +237,7 @@ def _items(text: str) -> Iterator[str]:
             try:
                 end = json.JSONDecoder().raw_decode(rest)[1]
             except ValueError:
-                pass  # told by whoever reads the item
+                pass  # reported when the item is parsed
             if rest[end:].lstrip()[:1] not in ("", ","):
                 end = rest.find(",")
         item, rest = (rest, "") if end < 0 else (rest[:end], rest[end:])
@@ -270,62 +245,62 @@ def _items(text: str) -> Iterator[str]:
         rest = rest.lstrip().removeprefix(",").lstrip()
 
 
-def oldest_first(_grain: Grain, partitions: Iterable[str]) -> tuple[str, ...]:
+def sort_oldest_first(_grain: Grain, partitions: Iterable[str]) -> tuple[str, ...]:
     """Partitions in time order (values in text order), NULL first."""
-    # canonical texts of one grain have fixed widths, so they sort as time does
+    # canonical texts of one grain have fixed widths, so they sort in time order
     return tuple(sorted(partitions, key=lambda text: (text != NULL, text)))
 
 
-def newest_first(grain: Grain, partitions: Iterable[str]) -> tuple[str, ...]:
+def sort_newest_first(grain: Grain, partitions: Iterable[str]) -> tuple[str, ...]:
     """Partitions newest first, NULL last."""
-    return oldest_first(grain, partitions)[::-1]
+    return sort_oldest_first(grain, partitions)[::-1]
 
 
-def fold(grain: Grain, partitions: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Runs of neighbouring partitions as inclusive (first, last) pairs, oldest first.
+def fold_ranges(grain: Grain, partitions: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Fold neighbouring partitions into inclusive (first, last) pairs, oldest first.
 
-    >>> fold(Grain.DAY, ["2026-01-01", "2026-01-02", "2026-01-05"])
+    >>> fold_ranges(Grain.DAY, ["2026-01-01", "2026-01-02", "2026-01-05"])
     (('2026-01-01', '2026-01-02'), ('2026-01-05', '2026-01-05'))
     """
-    ordered = oldest_first(grain, partitions)
+    ordered = sort_oldest_first(grain, partitions)
     if not ordered:
         return ()
     if not grain.is_time:
         return tuple((text, text) for text in ordered)
-    # NULL sorts first and is nobody's neighbour
-    numbers = [None if text == NULL else ordinal(grain, text) for text in ordered]
+    # NULL sorts first and has no neighbours
+    numbers = [None if text == NULL else to_ordinal(grain, text) for text in ordered]
     breaks = [n for n, (a, b) in enumerate(pairwise(numbers), 1) if a is None or b != a + 1]
     edges = [0, *breaks, len(ordered)]
     return tuple((ordered[a], ordered[b - 1]) for a, b in pairwise(edges))
 
 
-def fold_text(grain: Grain, partitions: Iterable[str], most: int | None = None) -> str:
-    """Folded ranges for people: ``2026-01-01 … 2026-01-02, 2026-01-05``; after ``most`` of them, how many more.
+def format_ranges(grain: Grain, partitions: Iterable[str], most: int | None = None) -> str:
+    """Format folded ranges: ``2026-01-01 … 2026-01-02, 2026-01-05``; after ``most`` of them only their number.
 
-    >>> fold_text(Grain.VALUE, ["a", "b", "c", "d"], most=2)
+    >>> format_ranges(Grain.VALUE, ["a", "b", "c", "d"], most=2)
     'a, b and 2 more'
     """
-    ranges = fold(grain, partitions)
+    ranges = fold_ranges(grain, partitions)
     shown = ranges if most is None or len(ranges) <= most else ranges[:most]
     more = f" and {len(ranges) - len(shown):,} more" if len(shown) < len(ranges) else ""
     return ", ".join(a if a == b else f"{a} … {b}" for a, b in shown) + more
 
 
-def list_text(grain: Grain, partitions: Iterable[str]) -> str:
-    """Folded ranges as ``--partitions`` takes them: ``2026-01-01..2026-01-02,2026-01-05``; one word for a shell.
+def format_partition_list(grain: Grain, partitions: Iterable[str]) -> str:
+    """Format folded ranges for ``--partitions``: ``2026-01-01..2026-01-02,2026-01-05``; a single shell word.
 
-    >>> print(list_text(Grain.VALUE, ["EU", "a, b", "$(id)"]))
+    >>> print(format_partition_list(Grain.VALUE, ["EU", "a, b", "$(id)"]))
     '$(id),EU,"a, b"'
     """
-    items = (a if a == b else f"{a}..{b}" for a, b in fold(grain, partitions))
-    # a value comes from a table, and people copy what they are told to type
+    items = (a if a == b else f"{a}..{b}" for a, b in fold_ranges(grain, partitions))
+    # quoted for the shell, because values come from a table and people copy this command
     return shlex.quote(",".join(json.dumps(one) if "," in one or one != one.strip() else one for one in items))
 
 
-def value_text(value: str | None) -> str:
-    """The text of a partition by value; a string that would read as NULL is quoted.
+def value_to_text(value: str | None) -> str:
+    """Text of a partition by value; a string that would read as NULL is quoted.
 
-    >>> value_text("EU"), value_text(None), value_text("null")
+    >>> value_to_text("EU"), value_to_text(None), value_to_text("null")
     ('EU', 'null', '"null"')
     """
     if value is None:
@@ -333,22 +308,46 @@ def value_text(value: str | None) -> str:
     return json.dumps(value) if value in ("", NULL) or value.startswith('"') else value
 
 
-def value_of(text: str) -> str | None:
-    """The inverse of :func:`value_text`."""
+def value_from_text(text: str) -> str | None:
+    """The inverse of :func:`value_to_text`."""
     if text == NULL:
         return None
     return str(json.loads(text)) if text.startswith('"') else text
 
 
-def shift(grain: Grain, text: str, by: int) -> str:
+def shift_partition(grain: Grain, text: str, by: int) -> str:
     """The partition ``by`` steps later (earlier when negative)."""
-    return from_ordinal(grain, ordinal(grain, text) + by)
+    return from_ordinal(grain, to_ordinal(grain, text) + by)
 
 
-def widen(grain: Grain, partitions: Sequence[str], back: int, ahead: int) -> tuple[str, ...]:
-    """The partitions whose input is needed: each one, ``back`` steps before it and ``ahead`` steps after it."""
+def widen_partitions(grain: Grain, partitions: Sequence[str], back: int, ahead: int) -> tuple[str, ...]:
+    """Partitions whose input is needed: each one plus ``back`` steps before and ``ahead`` steps after it."""
     if not grain.is_time or not (back or ahead):
-        return oldest_first(grain, set(partitions))
-    numbers = {ordinal(grain, text) + step for text in partitions if text != NULL for step in range(-back, ahead + 1)}
+        return sort_oldest_first(grain, set(partitions))
+    numbers = {
+        to_ordinal(grain, text) + step for text in partitions if text != NULL for step in range(-back, ahead + 1)
+    }
     nulls = {NULL} & set(partitions)
-    return oldest_first(grain, nulls | texts_of(grain, numbers))
+    return sort_oldest_first(grain, nulls | from_ordinals(grain, numbers))
+
+
+_STEP = {Grain.HOUR: 7 * 24, Grain.DAY: 7, Grain.MONTH: 12}
+
+
+def list_comparable(grain: Grain, partition: str, reach: int) -> tuple[str, ...]:
+    """Partitions up to ``reach`` weeks (months: years) before and after, oldest first, whether or not they exist.
+
+    >>> list_comparable(Grain.DAY, "2026-01-15", 1)
+    ('2026-01-08', '2026-01-22')
+    """
+    step = _STEP.get(grain)
+    if step is None or partition == NULL:
+        return ()
+    here = to_ordinal(grain, partition)
+    found = []
+    for n in range(-reach, reach + 1):
+        try:
+            found += [from_ordinal(grain, here + n * step)] if n else []
+        except UsageError:
+            continue  # outside the years that a date can have
+    return tuple(found)

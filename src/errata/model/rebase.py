@@ -1,7 +1,7 @@
-"""Partitions that live wrote after the plan, pinned again: what is computed, measured and expected of them since. Pure.
+"""Rebases: partitions that live jobs wrote after the plan, pinned again to be recomputed. Pure.
 
-The manifest stays as it was sealed and approved; it says that live wins. A rebase says which partitions that concerned,
-what the target held in them and what the inputs held for them by then. The newest rebase of a partition counts.
+The manifest stays as sealed and approved; it states that live wins. A rebase records which partitions were concerned
+and the state of the target and the inputs at that time. The newest rebase of a partition counts.
 """
 
 from __future__ import annotations
@@ -10,19 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from errata.model.manifest import InputPin, Manifest
-from errata.model.refs import base_pin, input_pins
-
-__all__ = ["Rebase", "as_pinned", "bases", "pieces", "recounted", "tags"]
+from errata.model.refs import base_tag, input_tags
 
 
 @dataclass(frozen=True, slots=True)
 class Rebase:
-    """One time that live won."""
+    """One rebase onto live writes."""
 
     n: int
-    partitions: tuple[str, ...]  # what is computed again
-    written: tuple[str, ...]  # what live wrote; less, where rows are counted by chunk
-    snapshots: tuple[str, ...]  # by which commits
+    partitions: tuple[str, ...]  # partitions to recompute
+    written: tuple[str, ...]  # partitions that live jobs wrote; fewer than ``partitions`` if rows are counted by chunk
+    snapshots: tuple[str, ...]  # commits that wrote them
     base_snapshot_id: str | None
     expected_part: str  # digest of {partition: [ExpectedFile…]}
     pins_part: str  # digest of the inputs
@@ -30,14 +28,15 @@ class Rebase:
     chunks: tuple[str, ...] = ()
 
 
-def newest(rebases: Sequence[Rebase]) -> dict[str, Rebase]:
-    """The rebase that counts, by partition."""
+def latest_by_partition(rebases: Sequence[Rebase]) -> dict[str, Rebase]:
+    """The rebase that counts for each partition."""
+    # rebases are in order, so a later one overwrites an earlier one
     return {name: rebase for rebase in rebases for name in rebase.partitions}
 
 
-def as_pinned(manifest: Manifest, rebases: Sequence[Rebase], partitions: Sequence[str]) -> Manifest:
-    """The manifest as these partitions are computed, which are of one chunk and so of one rebase or of none."""
-    rebase = newest(rebases).get(partitions[0]) if partitions else None
+def apply_rebase(manifest: Manifest, rebases: Sequence[Rebase], partitions: Sequence[str]) -> Manifest:
+    """The manifest with the pins of these partitions, which share a chunk and so at most one rebase."""
+    rebase = latest_by_partition(rebases).get(partitions[0]) if partitions else None
     if rebase is None:
         return manifest
     inputs = {pin.name: pin for pin in rebase.inputs}
@@ -48,27 +47,27 @@ def as_pinned(manifest: Manifest, rebases: Sequence[Rebase], partitions: Sequenc
     )
 
 
-def pieces(manifest: Manifest, rebases: Sequence[Rebase]) -> tuple[Manifest, ...]:
-    """The manifest cut into partitions that are pinned alike; the first has those of the plan."""
+def split_by_rebase(manifest: Manifest, rebases: Sequence[Rebase]) -> tuple[Manifest, ...]:
+    """Split the manifest into partitions with equal pins; the first keeps the plan's."""
     found: dict[int, list[str]] = {0: []}
-    counts = newest(rebases)
+    counts = latest_by_partition(rebases)
     for name in manifest.partitions:
         found.setdefault(counts[name].n if name in counts else 0, []).append(name)
     return tuple(
-        replace(as_pinned(manifest, rebases, names), partitions=tuple(names))
+        replace(apply_rebase(manifest, rebases, names), partitions=tuple(names))
         for n, names in sorted(found.items())
         if names or n == 0
     )
 
 
-def bases(rebases: Sequence[Rebase]) -> dict[str, str | None]:
-    """Where the explanation of a difference starts, for partitions for which that is not the plan's base."""
-    return {name: rebase.base_snapshot_id for name, rebase in newest(rebases).items()}
+def list_rebase_bases(rebases: Sequence[Rebase]) -> dict[str, str | None]:
+    """Base snapshot for explaining a difference, for partitions whose base is no longer the plan's."""
+    return {name: rebase.base_snapshot_id for name, rebase in latest_by_partition(rebases).items()}
 
 
-def recounted(manifest: Manifest, rebases: Sequence[Rebase]) -> Manifest:
-    """The manifest with the rows that the inputs' files hold by their own account now."""
-    counts = newest(rebases)
+def apply_recounts(manifest: Manifest, rebases: Sequence[Rebase]) -> Manifest:
+    """The manifest with the current row counts from the inputs' file metadata."""
+    counts = latest_by_partition(rebases)
     if not counts:
         return manifest
 
@@ -81,8 +80,8 @@ def recounted(manifest: Manifest, rebases: Sequence[Rebase]) -> Manifest:
     return replace(manifest, inputs=tuple(map(pin_of, manifest.inputs)))
 
 
-def tags(run_id: str, table: str, rebase: Rebase) -> Mapping[tuple[str, str], str]:
-    """The tags that keep what a rebase reads: (table, tag) → snapshot."""
+def list_rebase_tags(run_id: str, table: str, rebase: Rebase) -> Mapping[tuple[str, str], str]:
+    """Tags that keep the snapshots a rebase reads: (table, tag) → snapshot."""
     name = f"{run_id}_r{rebase.n}"
-    base = {(table, base_pin(name)): rebase.base_snapshot_id} if rebase.base_snapshot_id else {}
-    return {**base, **input_pins(name, rebase.inputs)}
+    base = {(table, base_tag(name)): rebase.base_snapshot_id} if rebase.base_snapshot_id else {}
+    return {**base, **input_tags(name, rebase.inputs)}

@@ -1,4 +1,4 @@
-"""The names of the branches and tags that Errata puts on a table, and of tables beside it. Pure.
+"""Names of the branches and tags that Errata creates on a table, and of its side tables. Pure.
 
 All begin with ``errata_``, carry the run or publication they belong to, and are listed in the plan before they exist.
 """
@@ -9,37 +9,17 @@ from collections.abc import Iterable
 
 from errata.model.manifest import InputPin
 
-__all__ = [
-    "GUARD",
-    "PREFIX",
-    "base_pin",
-    "before_tag",
-    "candidate_branch",
-    "compare_view",
-    "dark_tag",
-    "input_pins",
-    "pre_tag",
-    "pub_tag",
-    "quarantine_table",
-    "rest_branch",
-    "rows_branch",
-    "run_branch",
-    "shadow_table",
-    "swap_table",
-    "undo_branch",
-]
-
 PREFIX = "errata_"
 GUARD = "errata_guard"
 
 
 def run_branch(run_id: str) -> str:
-    """Where attempts append."""
+    """Branch to which attempts append."""
     return f"{PREFIX}{run_id}"
 
 
 def candidate_branch(run_id: str, n: int, digest: str) -> str:
-    """The table as it would be after publication; what it is made of is part of the name.
+    """Branch with the table as it would be after publication; the name includes a digest of its contents.
 
     >>> candidate_branch("bf-20260214-daily-7f3a21c0", 1, "5d41402abc4b2a76")
     'errata_bf-20260214-daily-7f3a21c0_c1_5d41402a'
@@ -47,13 +27,13 @@ def candidate_branch(run_id: str, n: int, digest: str) -> str:
     return f"{PREFIX}{run_id}_c{n}_{digest[:8]}"
 
 
-def base_pin(run_id: str) -> str:
+def base_tag(run_id: str) -> str:
     """Tag on the target's snapshot at planning."""
     return f"{PREFIX}{run_id}_base"
 
 
-def input_pins(run_id: str, inputs: Iterable[InputPin]) -> dict[tuple[str, str], str]:
-    """Tags on the pinned snapshots of input tables: (table, tag) → snapshot. A second snapshot of a table is ``_in2``.
+def input_tags(run_id: str, inputs: Iterable[InputPin]) -> dict[tuple[str, str], str]:
+    """Tags on the pinned snapshots of input tables: (table, tag) → snapshot. A table's second snapshot is ``_in2``.
 
     A product's own output needs none: it is read at the target's base, which has a tag.
     """
@@ -71,27 +51,27 @@ def input_pins(run_id: str, inputs: Iterable[InputPin]) -> dict[tuple[str, str],
 
 
 def undo_branch(publication_id: str) -> str:
-    """Exactly the files that a publication takes out."""
+    """Branch with exactly the files that a publication removes."""
     return f"{PREFIX}{publication_id}_undo"
 
 
 def pre_tag(publication_id: str) -> str:
-    """Main before a publication."""
+    """Tag on main before a publication."""
     return f"{PREFIX}{publication_id}_pre"
 
 
-def dark_tag(run_id: str) -> str:
-    """The candidate under a name that readers can use, unless they are given another."""
+def preview_tag(run_id: str) -> str:
+    """Default tag under which readers can query the candidate."""
     return f"{PREFIX}{run_id}_dark"
 
 
 def before_tag(dark: str) -> str:
-    """What stood before, under a name beside that of the candidate."""
+    """Tag on the previous state, paired with the candidate's tag."""
     return f"{dark}_before"
 
 
 def compare_view(table: str, dark: str) -> str:
-    """The view beside the target that shows old and new by key.
+    """The view next to the target that shows old and new by key.
 
     >>> compare_view("lake.fin.daily", "errata_bf-20260214-daily-7f3a21c0_dark")
     'lake.fin.errata_compare_bf_20260214_daily_7f3a21c0'
@@ -104,22 +84,22 @@ def compare_view(table: str, dark: str) -> str:
 
 
 def pub_tag(publication_id: str) -> str:
-    """Main after a publication; on the guard, it is the fence that keeps a late commit out."""
+    """Tag on main after a publication; on the guard, it is the fence that keeps a late commit out."""
     return f"{PREFIX}{publication_id}_pub"
 
 
 def rows_branch(publication_id: str, n: int) -> str:
-    """Rows that a rollback had to write anew, because their old files carry deletes."""
+    """Branch with rows that a rollback had to rewrite, because their old files carry deletes."""
     return f"{PREFIX}{publication_id}_rows{n}"
 
 
 def rest_branch(publication_id: str, n: int) -> str:
-    """Rows that only share files with the scope, carried over into files of their own; ``n`` counts the times."""
+    """Branch with rows carried over because they share files with the scope; ``n`` counts the attempts."""
     return f"{PREFIX}{publication_id}_rest{n}"
 
 
 def quarantine_table(table: str, run_id: str) -> str:
-    """The table beside the target that takes the rows which a run set aside.
+    """Table next to the target that receives the rows a run quarantines.
 
     >>> quarantine_table("lake.fin.daily", "bf-20260214-daily-7f3a21c0")
     'lake.fin.errata_quarantine_bf_20260214_daily_7f3a21c0'
@@ -128,17 +108,17 @@ def quarantine_table(table: str, run_id: str) -> str:
 
 
 def shadow_table(table: str, product: str, digest: str) -> str:
-    """The table beside the target that takes the staged files of a run with new columns; one for each manifest.
+    """Table next to the target that receives staged files the target cannot take; one per manifest.
 
     >>> shadow_table("lake.fin.daily", "daily-revenue", "1a2b3c4d5e")
     'lake.fin.errata_shadow_daily_revenue_1a2b3c4d'
     """
-    # the names that every catalog takes: lower case, digits, underscores
+    # names that every catalog accepts: lower case, digits, underscores
     return f"{table.rpartition('.')[0]}.{PREFIX}shadow_{product.replace('-', '_')}_{digest[:8]}"
 
 
 def swap_table(table: str) -> str:
-    """The table beside the target that holds what a view shows instead of the target's partitions.
+    """Table next to the target that holds what a view shows instead of the target's partitions.
 
     >>> swap_table("lake.fin.daily")
     'lake.fin.errata_swap_daily'

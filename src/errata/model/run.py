@@ -1,29 +1,15 @@
-"""The life of a run: its states and the moves the ledger allows. Pure.
+"""States of runs, chunks, attempts and publications, and the transitions the ledger allows. Pure.
 
-The same table seeds the triggers of the ledger, so whoever writes the database directly meets it too.
+The ledger's triggers are built from the same table, so direct writes to the database obey it too.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = [
-    "ACTIVE",
-    "ATTEMPT_MOVES",
-    "CHUNK_MOVES",
-    "FINAL",
-    "PUBLICATION_MOVES",
-    "RUN_MOVES",
-    "THAWS",
-    "AttemptState",
-    "ChunkState",
-    "PublicationState",
-    "RunState",
-]
-
 
 class RunState(StrEnum):
-    """Where a run stands."""
+    """State of a run."""
 
     PLANNED = "planned"
     APPROVED = "approved"
@@ -49,18 +35,18 @@ _STOP = frozenset({S.CANCELLED, S.EXPIRED})
 RUN_MOVES: dict[RunState, frozenset[RunState]] = {
     S.PLANNED: frozenset({S.APPROVED, S.DECLINED}) | _STOP,
     S.APPROVED: frozenset({S.RUNNING}) | _STOP,
-    # a canary that does not pass rejects the run before the rest is computed
+    # a canary that fails rejects the run before the rest is computed
     S.RUNNING: frozenset({S.PAUSED, S.STAGED, S.FAILED, S.REJECTED}) | _STOP,
     S.PAUSED: frozenset({S.RUNNING}) | _STOP,
     S.FAILED: frozenset({S.RUNNING}) | _STOP,
-    # back to running: partitions that live wrote meanwhile are computed again
+    # back to running: partitions that live jobs wrote meanwhile are recomputed
     S.STAGED: frozenset({S.VALIDATED, S.REJECTED, S.RUNNING}) | _STOP,
     S.REJECTED: frozenset({S.VALIDATED, S.REJECTED}) | _STOP,
     S.VALIDATED: frozenset({S.PUBLISHING, S.REJECTED, S.RUNNING}) | _STOP,
     S.PUBLISHING: frozenset({S.PUBLISHED, S.PART_PUBLISHED, S.VALIDATED}),
     S.PART_PUBLISHED: frozenset({S.PUBLISHING, S.ROLLED_BACK, S.SUPERSEDED}),
     S.PUBLISHED: frozenset({S.ROLLED_BACK, S.SUPERSEDED}),
-    # a later run was rolled back, and what this run published is the truth again
+    # a later run was rolled back, so what this run published is current again
     S.SUPERSEDED: frozenset({S.PUBLISHED, S.PART_PUBLISHED, S.ROLLED_BACK}),
     S.ROLLED_BACK: frozenset(),
     S.DECLINED: frozenset(),
@@ -69,23 +55,23 @@ RUN_MOVES: dict[RunState, frozenset[RunState]] = {
 }
 
 FINAL = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED})
-"""Nothing is under way; the run no longer holds its partitions against other plans."""
+"""The run has ended and no longer holds its partitions against other plans."""
 
 ACTIVE = frozenset(RunState) - FINAL
 
-THAWS = FINAL | {S.REJECTED}
-"""Live jobs that the run held off may go on."""
+FREEZE_END_STATES = FINAL | {S.REJECTED}
+"""States in which a freeze ends and live jobs may write again."""
 
 
 class ChunkState(StrEnum):
-    """Where a chunk stands; a running chunk has exactly one attempt whose fence is the chunk's."""
+    """State of a chunk; a running chunk has exactly one attempt whose fence is the chunk's."""
 
     PENDING = "pending"
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
     QUARANTINED = "quarantined"
-    REPLACED = "replaced"  # other chunks have its partitions now
+    REPLACED = "replaced"  # other chunks took over its partitions
 
 
 C = ChunkState
@@ -100,7 +86,7 @@ CHUNK_MOVES: dict[ChunkState, frozenset[ChunkState]] = {
 
 
 class AttemptState(StrEnum):
-    """Where an attempt stands."""
+    """State of an attempt."""
 
     RUNNING = "running"
     ADOPTED = "adopted"
@@ -118,7 +104,7 @@ ATTEMPT_MOVES: dict[AttemptState, frozenset[AttemptState]] = {
 
 
 class PublicationState(StrEnum):
-    """Where a publication or rollback stands; ``intended`` is settled by looking at the table."""
+    """State of a publication or rollback; recovery settles ``intended`` by looking at the table."""
 
     INTENDED = "intended"
     COMMITTED = "committed"

@@ -1,19 +1,17 @@
-"""Project files: what people write, read strictly.
+"""Project files: ``errata.yaml`` and ``products/*.yaml``, read strictly.
 
-Decides what ``errata.yaml`` and ``products/*.yaml`` may say and turns them into the values of
-``errata.model.product``; says everything that is wrong at once, with file and line. Touches the files and the
-environment only; whether the tables exist is asked by ``errata.project.check`` through a reader that the caller
-brings. pydantic and ruamel.yaml are known here and nowhere else.
+Reports all problems at once, with file and line. Reads only the files and the environment; ``check`` looks up tables
+through a reader that the caller provides. The only package that uses pydantic and ruamel.yaml.
 
 ::
 
-    bytes ──▶ tree ──▶ environment ──▶ files (pydantic) ──▶ rules, checks ──▶ Project
-              lines     ${NAME}         keys and types       what takes more than one key
+    bytes ──▶ yaml.tree ──▶ yaml.environment ──▶ files (pydantic) ──▶ build ──▶ Project
+              lines         ${NAME}              keys and types       rules across keys
 """
 
 from __future__ import annotations
 
 from errata.project.load import load_project
-from errata.project.problems import Problem
+from errata.project.problems import ProjectProblem
 
-__all__ = ["Problem", "load_project"]
+__all__ = ["ProjectProblem", "load_project"]

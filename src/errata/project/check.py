@@ -1,5 +1,6 @@
-"""Whether what the project files say agrees with the code and the tables. Touches: project files, to read; tables
-only through the reader it is given. Changes nothing and returns all problems.
+"""Check that the project files agree with the code and the tables.
+
+Reads project files, and tables only through the given reader. Changes nothing and returns all problems.
 """
 
 from __future__ import annotations
@@ -10,25 +11,23 @@ from decimal import Decimal
 from pathlib import Path as FilePath
 
 from errata.errors import ErrataError
-from errata.model.erasure import SUBJECT, SUBJECT_TYPES
 from errata.model.partition import Grain
 from errata.model.product import INEXACT, Input, Product, Project, Role
+from errata.model.product.erasure import SUBJECT, SUBJECT_TYPES
 from errata.model.span import unit_transform
-from errata.project.ports import PartitionFacts, TableFacts, TableReader
-from errata.project.problems import Path, Problem, Report
-from errata.project.transforms import check_transform
-from errata.project.tree import TreeError, parse_tree
-from errata.project.words import nearest
-
-__all__ = ["add_columns", "check_project", "report_on"]
+from errata.project.ports import PartitionShape, TableDescriber, TableShape
+from errata.project.problems import Path, ProblemReport, ProjectProblem
+from errata.project.transform_check import check_transform
+from errata.project.yaml.problem_texts import find_nearest
+from errata.project.yaml.tree import TreeError, parse_tree
 
 
-def check_project(project: Project, reader: TableReader | None = None) -> tuple[Problem, ...]:
-    """Every problem of a loaded project; without a reader the tables are left out."""
+def check_project(project: Project, reader: TableDescriber | None = None) -> tuple[ProjectProblem, ...]:
+    """Every problem of a loaded project; tables are not checked without a reader."""
     problems = [*_check_people(project), *_check_alarm(project), *_check_price(project)]
     problems += _check_erasure(project, reader)
     for product in project.products.values():
-        report = report_on(project, product.path)
+        report = open_report(project, product.path)
         check_transform(FilePath(project.root), product, report)
         _check_owner(project, product, report)
         if reader is not None:
@@ -39,22 +38,22 @@ def check_project(project: Project, reader: TableReader | None = None) -> tuple[
     return tuple(problems)
 
 
-def add_columns(table: str, columns: Iterable[str]) -> str:
-    """The statement that gives a table the lineage columns it lacks."""
+def build_add_columns_sql(table: str, columns: Iterable[str]) -> str:
+    """SQL that adds the missing lineage columns to a table."""
     return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(f'{column} STRING' for column in columns)})"
 
 
-def report_on(project: Project, file: str) -> Report:
-    """A report that knows the lines of a file that has loaded before."""
+def open_report(project: Project, file: str) -> ProblemReport:
+    """A report that knows the lines of a file that has been loaded."""
     try:
         root, _ = parse_tree((FilePath(project.root) / file).read_bytes())
     except (OSError, TreeError):
-        return Report(file)
-    return Report(file, root)
+        return ProblemReport(file)
+    return ProblemReport(file, root)
 
 
-def _check_people(project: Project) -> list[Problem]:
-    report = report_on(project, "errata.yaml")
+def _check_people(project: Project) -> list[ProjectProblem]:
+    report = open_report(project, "errata.yaml")
     if project.single_user:
         return []
 
@@ -77,11 +76,11 @@ def _check_people(project: Project) -> list[Problem]:
     return report.problems
 
 
-def _check_alarm(project: Project) -> list[Problem]:
-    """A program that is not there would be found out when the glass is broken."""
-    report = report_on(project, "errata.yaml")
+def _check_alarm(project: Project) -> list[ProjectProblem]:
+    """Check that the alarm program exists; otherwise its absence would show only on break-glass."""
+    report = open_report(project, "errata.yaml")
     if project.alarm is not None:
-        # as it is started: by name through the PATH, by path from the project's directory
+        # looked up as it will be started: a name through the PATH, a path from the project's directory
         program = project.alarm.command[0]
         place = program if "/" not in program else str(FilePath(project.root) / program)
         if shutil.which(place) is None:
@@ -89,9 +88,9 @@ def _check_alarm(project: Project) -> list[Problem]:
     return report.problems
 
 
-def _check_price(project: Project) -> list[Problem]:
-    """A cost cap is counted in dollars; without a price nothing would ever reach it."""
-    report = report_on(project, "errata.yaml")
+def _check_price(project: Project) -> list[ProjectProblem]:
+    """Check that a price is set if there is a cost limit; without a price no run could reach the limit."""
+    report = open_report(project, "errata.yaml")
     if project.limits.max_usd is not None and Decimal(project.core_hour_usd) <= 0:
         said = (
             f"expected price.core_hour_usd above 0 beside it; it is {project.core_hour_usd}, so no run could reach it"
@@ -100,27 +99,29 @@ def _check_price(project: Project) -> list[Problem]:
     return report.problems
 
 
-def _check_erasure(project: Project, reader: TableReader | None) -> list[Problem]:
-    """Where a product names subjects, publications wait for a list that can be read."""
-    report = report_on(project, "errata.yaml")
+def _check_erasure(project: Project, reader: TableDescriber | None) -> list[ProjectProblem]:
+    """Check that the erasure list is readable if a product names subjects, because publications need it."""
+    report = open_report(project, "errata.yaml")
     asked = any(product.target.subjects for product in project.products.values())
     if reader is not None and project.erasure is not None and asked:
-        facts = _describe(project, project.erasure.table, ("erasure", "table"), reader, report)
+        facts = _describe_table(project, project.erasure.table, ("erasure", "table"), reader, report)
         if facts is not None and SUBJECT not in [column.name for column in facts.columns]:
             said = f"expected a list that errata erase add made, with a column {SUBJECT}"
             report.at(("erasure", "table"), said, found=False)
     return report.problems
 
 
-def _check_owner(project: Project, product: Product, report: Report) -> None:
-    """A team that has to agree, and has nobody who may, would let every plan wait for ever."""
+def _check_owner(project: Project, product: Product, report: ProblemReport) -> None:
+    """Check that the owning team has someone who may approve; otherwise every plan would wait for ever."""
     team = [person for person in project.people.values() if product.owner in person.teams]
     if product.approval.owner and team and not any(Role.APPROVER in person.roles for person in team):
         said = f"nobody of {product.owner} has the role approver; expected one, or approval: {{owner: false}}"
         report.at(("owner",), said, found=False)
 
 
-def _describe(project: Project, table: str, path: Path, reader: TableReader, report: Report) -> TableFacts | None:
+def _describe_table(
+    project: Project, table: str, path: Path, reader: TableDescriber, report: ProblemReport
+) -> TableShape | None:
     try:
         return reader.describe(table)
     except ErrataError as error:
@@ -128,9 +129,9 @@ def _describe(project: Project, table: str, path: Path, reader: TableReader, rep
         return None
 
 
-def _check_target(project: Project, product: Product, reader: TableReader, report: Report) -> None:
+def _check_target(project: Project, product: Product, reader: TableDescriber, report: ProblemReport) -> None:
     target = product.target
-    facts = _describe(project, target.table, ("target", "table"), reader, report)
+    facts = _describe_table(project, target.table, ("target", "table"), reader, report)
     if facts is None:
         return
     types = {column.name: column.type for column in facts.columns}
@@ -162,12 +163,12 @@ def _check_target(project: Project, product: Product, reader: TableReader, repor
         _check_grain(product, types[target.column], facts.partition_fields, report)
     missing = [column for column in product.lineage_columns if column not in names]
     if missing:
-        statement = add_columns(target.table, missing)
+        statement = build_add_columns_sql(target.table, missing)
         report.at(("lineage_columns",), f"{target.table} lacks {', '.join(missing)}; add: {statement}", found=False)
 
 
-def _check_added(product: Product, types: Mapping[str, str], report: Report) -> None:
-    """Columns that a product adds are not there yet, or there as it says."""
+def _check_added(product: Product, types: Mapping[str, str], report: ProblemReport) -> None:
+    """Check that each column a product adds is absent, or exists with the declared type."""
     spelt = {name.casefold(): name for name in types}
     for name, kind in product.target.add_columns.items():
         there = spelt.get(name.casefold(), name)
@@ -178,14 +179,14 @@ def _check_added(product: Product, types: Mapping[str, str], report: Report) -> 
             report.at(("target", "add_columns", name), said)
 
 
-def _check_column(path: Path, column: str, names: list[str], table: str, report: Report) -> None:
+def _check_column(path: Path, column: str, names: list[str], table: str, report: ProblemReport) -> None:
     if column not in names:
-        close = nearest(column, names)
+        close = find_nearest(column, names)
         report.at(path, f"expected a column of {table}" + (f' (nearest: "{close}")' if close else ""))
 
 
-def _check_grain(product: Product, kind: str, fields: Iterable[PartitionFacts], report: Report) -> None:
-    """A spec that is not by this grain costs a rewrite, which the plan says; a type that has no such grain is wrong."""
+def _check_grain(product: Product, kind: str, fields: Iterable[PartitionShape], report: ProblemReport) -> None:
+    """Check that the column type supports the grain; a partition spec of another grain only costs a rewrite."""
     target = product.target
     if unit_transform(kind, target.grain) is not None:
         return
@@ -195,10 +196,10 @@ def _check_grain(product: Product, kind: str, fields: Iterable[PartitionFacts], 
     report.at(("target", "partition", "grain"), f"{target.column} of {target.table} is {kind}; {told}")
 
 
-def _check_input(project: Project, source: Input, reader: TableReader, report: Report) -> None:
+def _check_input(project: Project, source: Input, reader: TableDescriber, report: ProblemReport) -> None:
     if source.table is None or source.own:
         return
-    facts = _describe(project, source.table, ("inputs", source.name, "table"), reader, report)
+    facts = _describe_table(project, source.table, ("inputs", source.name, "table"), reader, report)
     if facts is not None and source.partition is not None:
         names = [column.name for column in facts.columns]
         _check_column(("inputs", source.name, "partition"), source.partition, names, source.table, report)

@@ -1,4 +1,4 @@
-"""Reads ``errata.yaml`` and ``products/*.yaml``. Touches: those files and the environment, to read."""
+"""Load ``errata.yaml`` and ``products/*.yaml``. Reads those files and the environment."""
 
 from __future__ import annotations
 
@@ -9,50 +9,49 @@ from pathlib import Path
 
 from errata.errors import ProjectFileError
 from errata.model.product import Product, Project
-from errata.project.environment import Allowed, anywhere, data_places, resolve
+from errata.project.build.product import build_product, build_project
 from errata.project.files import ProductFile, ProjectFile
-from errata.project.literals import in_product, in_project, refuse_secrets, written_credentials
-from errata.project.problems import Problem, Report, refuse
-from errata.project.rules import product_of, project_of
-from errata.project.tree import MAX_BYTES, TreeError, parse_tree
-from errata.project.words import read_model
-
-__all__ = ["PRODUCTS", "PROJECT_FILE", "load_project"]
+from errata.project.problems import ProblemReport, ProjectProblem, refuse_problems
+from errata.project.yaml.environment import Allowed, is_allowed_anywhere, is_data_location, resolve_variables
+from errata.project.yaml.problem_texts import read_model
+from errata.project.yaml.secrets import list_written_credentials, refuse_secrets, rule_for_product, rule_for_project
+from errata.project.yaml.tree import MAX_BYTES, TreeError, parse_tree
 
 PROJECT_FILE = "errata.yaml"
 PRODUCTS = "products"
 
 
 def load_project(path: Path | str, *, environ: Mapping[str, str] | None = None) -> Project:
-    """The project in a directory (or of its ``errata.yaml``); raises one ``ProjectFileError`` with all problems."""
+    """Load a project from its directory or ``errata.yaml``; raises one ``ProjectFileError`` with all problems."""
     given = Path(path)
-    root = _root(given)
+    root = _find_root(given)
     environ = os.environ if environ is None else environ
-    problems: list[Problem] = []
+    problems: list[ProjectProblem] = []
     secrets: dict[str, str] = {}
+    # read first, because products are checked against the project
     project = _read_project(root, environ, problems, secrets)
     products: dict[str, Product] = {}
-    for file in _product_files(root, problems):
+    for file in _list_product_files(root, problems):
         product = _read_product(file, root, project, environ, problems, secrets)
         if product is None:
             continue
         if product.name in products:
             said = f'the product "{product.name}" is also in {products[product.name].path}; expected one file each'
-            problems.append(Problem(product.path, 1, 1, said, "product"))
+            problems.append(ProjectProblem(product.path, 1, 1, said, "product"))
         products.setdefault(product.name, product)
-    refuse(problems)
+    refuse_problems(problems)
     assert project is not None  # noqa: S101 (a project that could not be read left problems)
     loaded = replace(project, products=products, secrets=secrets)
-    return replace(loaded, credentials=written_credentials(loaded))
+    return replace(loaded, credentials=list_written_credentials(loaded))
 
 
-def _root(given: Path) -> Path:
+def _find_root(given: Path) -> Path:
     try:
         root = (given.parent if given.name == PROJECT_FILE else given).resolve()
         if (root / PROJECT_FILE).is_file():
             return root
     except (OSError, ValueError):
-        pass  # no directory can have this name
+        pass  # the name cannot be a directory
     message = f"no {PROJECT_FILE} in {given}; expected a project directory or its {PROJECT_FILE}"
     raise ProjectFileError(
         message,
@@ -62,13 +61,13 @@ def _root(given: Path) -> Path:
 
 
 def _read_project(
-    root: Path, environ: Mapping[str, str], problems: list[Problem], secrets: dict[str, str]
+    root: Path, environ: Mapping[str, str], problems: list[ProjectProblem], secrets: dict[str, str]
 ) -> Project | None:
-    report = _read_tree(root / PROJECT_FILE, PROJECT_FILE, environ, anywhere, secrets)
+    report = _read_tree(root / PROJECT_FILE, PROJECT_FILE, environ, is_allowed_anywhere, secrets)
     if report.root:
-        refuse_secrets(report.root, in_project, "write ${NAME} and set the variable", report)
+        refuse_secrets(report.root, rule_for_project, "write ${NAME} and set the variable", report)
     file = read_model(ProjectFile, report.root, report) if report.root else None
-    project = project_of(file, root, report) if file else None
+    project = build_project(file, root, report) if file else None
     problems.extend(report.problems)
     return project
 
@@ -78,20 +77,22 @@ def _read_product(
     root: Path,
     project: Project | None,
     environ: Mapping[str, str],
-    problems: list[Problem],
+    problems: list[ProjectProblem],
     secrets: dict[str, str],
 ) -> Product | None:
-    report = _read_tree(path, f"{PRODUCTS}/{path.name}", environ, data_places, secrets)
+    report = _read_tree(path, f"{PRODUCTS}/{path.name}", environ, is_data_location, secrets)
     if report.root:
-        refuse_secrets(report.root, in_product, "let the transform read it from its environment", report)
+        refuse_secrets(report.root, rule_for_product, "let the transform read it from its environment", report)
     file = read_model(ProductFile, report.root, report) if report.root else None
-    product = product_of(file, root, project, report) if file else None
+    product = build_product(file, root, project, report) if file else None
     problems.extend(report.problems)
     return product
 
 
-def _read_tree(path: Path, name: str, environ: Mapping[str, str], allowed: Allowed, secrets: dict[str, str]) -> Report:
-    report = Report(name)
+def _read_tree(
+    path: Path, name: str, environ: Mapping[str, str], allowed: Allowed, secrets: dict[str, str]
+) -> ProblemReport:
+    report = ProblemReport(name)
     try:
         with path.open("rb") as stream:
             root, duplicates = parse_tree(stream.read(MAX_BYTES + 1))
@@ -104,15 +105,15 @@ def _read_tree(path: Path, name: str, environ: Mapping[str, str], allowed: Allow
     report.root = root
     for mark, message, key in duplicates:
         report.at_mark(mark, message, key)
-    secrets.update(resolve(root, environ, allowed, report))
+    secrets.update(resolve_variables(root, environ, allowed, report))
     return report
 
 
-def _product_files(root: Path, problems: list[Problem]) -> list[Path]:
+def _list_product_files(root: Path, problems: list[ProjectProblem]) -> list[Path]:
     folder = root / PRODUCTS
     if not folder.is_dir():
         return []
     for stray in sorted(folder.glob("[!.]*.yml")):
         said = "expected the ending .yaml; this file would not be read"
-        problems.append(Problem(f"{PRODUCTS}/{stray.name}", None, None, said))
+        problems.append(ProjectProblem(f"{PRODUCTS}/{stray.name}", None, None, said))
     return sorted(folder.glob("[!.]*.yaml"))

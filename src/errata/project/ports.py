@@ -1,4 +1,4 @@
-"""What checking and adopting ask of tables, as shapes: whatever describes tables so will do."""
+"""Table descriptions that checking and adopting need, as Protocols that any describing type can satisfy."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Protocol
 
 from errata.model.partition import Grain
 
-__all__ = ["ColumnFacts", "PartitionFacts", "TableFacts", "TableReader"]
 
-
-class ColumnFacts(Protocol):
+class ColumnShape(Protocol):
     """One column."""
 
     @property
@@ -21,7 +19,7 @@ class ColumnFacts(Protocol):
         ...
 
 
-class PartitionFacts(Protocol):
+class PartitionShape(Protocol):
     """One field of the table's partition spec."""
 
     @property
@@ -32,26 +30,26 @@ class PartitionFacts(Protocol):
     def transform(self) -> str: ...
     @property
     def grain(self) -> Grain | None:
-        """The grain a product would declare; None: not a unit of correction."""
+        """The grain a product would declare; None: not usable as a unit of correction."""
         ...
 
 
-class TableFacts(Protocol):
+class TableShape(Protocol):
     """A table as it is."""
 
     @property
     def table(self) -> str: ...
     @property
-    def columns(self) -> Sequence[ColumnFacts]: ...
+    def columns(self) -> Sequence[ColumnShape]: ...
     @property
-    def partition_fields(self) -> Sequence[PartitionFacts]: ...
+    def partition_fields(self) -> Sequence[PartitionShape]: ...
     @property
     def identifier_columns(self) -> Sequence[str]: ...
 
 
-class TableReader(Protocol):
+class TableDescriber(Protocol):
     """Describes tables; reads only."""
 
-    def describe(self, table: str) -> TableFacts:
+    def describe(self, table: str) -> TableShape:
         """Columns and partition fields; raises ``NotFound`` or ``EngineError``."""
         ...

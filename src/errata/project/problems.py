@@ -1,6 +1,6 @@
-"""What is wrong with project files, all of it, with file and line. Pure.
+"""Collect all problems of project files, with file and line. Pure.
 
-A message never contains a value that came from the environment: what was *found* is always quoted from the file.
+A message never contains a value from the environment: what was *found* is always quoted from the file.
 """
 
 from __future__ import annotations
@@ -8,20 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from errata.canonical import to_plain
 from errata.errors import ProjectFileError
-from errata.model.codec import plain
-from errata.model.secrets import is_secret_name
-from errata.project.tree import MappingNode, Mark, Node, ScalarNode, SequenceNode
-
-__all__ = ["Path", "Problem", "Report", "path_text", "refuse"]
+from errata.project.yaml.tree import MappingNode, Mark, Node, ScalarNode, SequenceNode
+from errata.text.secrets import is_secret_name
 
 Path = tuple[str | int, ...]
-"""Where in a file: keys and positions from its top."""
+"""Position in a file: keys and indexes from the top."""
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing wrong in one file; ``line`` and ``column`` count from 1, ``line`` is None for the file itself."""
+class ProjectProblem:
+    """One problem in one file; ``line`` and ``column`` count from 1, ``line`` is None for the file as a whole."""
 
     file: str
     line: int | None
@@ -34,70 +32,70 @@ class Problem:
         return f"{place}: {self.message}"
 
 
-def path_text(path: Path) -> str:
-    """A place as people write it.
+def format_path(path: Path) -> str:
+    """A position in readable form.
 
-    >>> path_text(("checks", 2, "column"))
+    >>> format_path(("checks", 2, "column"))
     'checks[2].column'
     """
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")
 
 
-class Report:
-    """Collects the problems of one file, by place."""
+class ProblemReport:
+    """Collects the problems of one file by position."""
 
     def __init__(self, file: str, root: Node | None = None) -> None:
         self.file = file
         self.root = root
-        self.problems: list[Problem] = []
+        self.problems: list[ProjectProblem] = []
 
     def at_mark(self, mark: Mark | None, message: str, key: str = "") -> None:
-        """A problem at a known line."""
+        """Add a problem at a known line."""
         line, column = (mark.line, mark.column) if mark else (None, None)
-        self.problems.append(Problem(self.file, line, column, message, key))
+        self.problems.append(ProjectProblem(self.file, line, column, message, key))
 
     def at_key(self, path: Path, message: str) -> None:
-        """A problem with a key rather than with its value."""
+        """Add a problem with a key rather than its value."""
         node, mark = self._find(path[:-1])
         if isinstance(node, MappingNode) and path[-1] in node.entries:
             mark = node.entries[str(path[-1])].key_mark
-        self.at_mark(mark, message, path_text(path))
+        self.at_mark(mark, message, format_path(path))
 
     def at(self, path: Path, message: str, *, found: bool = True) -> None:
-        """A problem with the value at a place, or with the nearest thing around it that is written down."""
+        """Add a problem with the value at a position, or with the nearest enclosing element in the file."""
         node, mark = self._find(path)
         if isinstance(node, ScalarNode) and node.unresolved:
-            return  # that its variable is missing has been said
-        key = path_text(path)
+            return  # the missing variable is already reported
+        key = format_path(path)
         message = f"{key}: {message}" if key else message
         if found and node is not None and not _is_secret(path, node):
             message += f"; found {node.shown()}"
         self.at_mark(mark, message, key)
 
     def lines(self, sections: Sequence[str]) -> dict[str, int]:
-        """Where the rules of these sections stand, and each of their keys, by place as people write it."""
+        """Line of each rule in these sections and of each of its keys, by readable position."""
         found: dict[str, int] = {}
         for section in sections:
             listed, _ = self._find((section,))
             if isinstance(listed, MappingNode):
                 found |= self._keys((section,), listed)
             for n, item in enumerate(listed.items if isinstance(listed, SequenceNode) else ()):
-                found[path_text((section, n))] = item.mark.line
+                found[format_path((section, n))] = item.mark.line
                 for key, entry in item.entries.items() if isinstance(item, MappingNode) else ():
-                    found[path_text((section, n, key))] = entry.key_mark.line
+                    found[format_path((section, n, key))] = entry.key_mark.line
         return found
 
     def _keys(self, path: Path, node: MappingNode) -> dict[str, int]:
         found: dict[str, int] = {}
         for key, entry in node.entries.items():
-            found[path_text((*path, key))] = entry.key_mark.line
+            found[format_path((*path, key))] = entry.key_mark.line
             if isinstance(entry.value, MappingNode):
                 found |= self._keys((*path, key), entry.value)
         return found
 
     def text_at(self, path: Path) -> str:
-        """What the file says at a place; nothing when there is no single value."""
+        """Text at a position; empty if there is no single value."""
         node, _ = self._find(path)
         return node.text if isinstance(node, ScalarNode) else ""
 
@@ -115,7 +113,7 @@ class Report:
 
 
 def _is_secret(path: Path, node: Node) -> bool:
-    """A value of a key that holds a credential is not repeated, wherever it was written by mistake."""
+    """Whether the value must not be quoted because its key holds a credential, wherever it was written."""
     return (
         isinstance(node, ScalarNode)
         and node.kind != "null"
@@ -123,8 +121,8 @@ def _is_secret(path: Path, node: Node) -> bool:
     )
 
 
-def refuse(problems: Sequence[Problem]) -> None:
-    """Raise all problems as one error; no problems, no error."""
+def refuse_problems(problems: Sequence[ProjectProblem]) -> None:
+    """Raise one error with all problems; does nothing if there are none."""
     if not problems:
         return
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -133,5 +131,5 @@ def refuse(problems: Sequence[Problem]) -> None:
         f"the project files were refused: {count}{lines}",
         state="nothing was read or changed",
         hint="correct the lines above, then: errata check",
-        problems=[plain(problem) for problem in problems],
+        problems=[to_plain(problem) for problem in problems],
     )

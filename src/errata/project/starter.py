@@ -1,4 +1,4 @@
-"""`errata init`: a starter project that runs. Touches: the directory it is given; never overwrites."""
+"""Write the starter project of `errata init`. Writes to the given directory and never overwrites a file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from pathlib import Path
 
 from errata.errors import UsageError
 
-__all__ = ["STARTER_FILES", "write_starter"]
-
 STARTER_FILES = {
     "errata.yaml": "errata.yaml",
     "products/daily_sales.yaml": "daily_sales.yaml",
-    # kept as text here: they belong to the user's project, not to this package
+    # stored as text because they belong to the user's project, not to this package
     "transforms/daily_sales.py": "daily_sales.py.txt",
     "make_lake.py": "make_lake.py.txt",
     "README.md": "README.md",
@@ -21,16 +19,16 @@ STARTER_FILES = {
 
 
 def write_starter(directory: Path | str) -> tuple[str, ...]:
-    """Write the starter project and return the names written; refused when any of the files is there already."""
+    """Write the starter project and return the names written; refused if any of the files already exists."""
     base = Path(directory)
     try:
-        return _write(base)
+        return _write_files(base)
     except (OSError, ValueError) as problem:
         why = getattr(problem, "strerror", None) or "not the name of a directory"
         raise UsageError(f"a starter project in {base} cannot be written: {why}") from problem
 
 
-def _write(base: Path) -> tuple[str, ...]:
+def _write_files(base: Path) -> tuple[str, ...]:
     if base.exists() and not base.is_dir():
         raise UsageError(f"{base} was refused; expected a directory; found a file")
     there = [name for name in STARTER_FILES if (base / name).exists() or (base / name).is_symlink()]

@@ -1,7 +1,7 @@
-"""Charts as SVG: two series over partitions, and the spread of a column before and after. Pure.
+"""Draw charts as SVG: two series over partitions, and the spread of a column before and after. Pure.
 
-Before is dashed with hollow points, after is solid with filled ones, so neither print nor colour blindness hides which
-is which. Every chart has a table of its numbers beside it; a chart is a picture of them.
+Before is dashed with hollow points, after is solid with filled ones, so the two can be told apart in print and by the
+colour-blind. Every chart has a table of its numbers next to it.
 """
 
 from __future__ import annotations
@@ -10,19 +10,17 @@ from collections.abc import Sequence
 from decimal import Decimal
 from math import floor, isfinite, log10
 
-from errata.model.human import glance
-from errata.report.markup import Child, Markup, el
-from errata.validator.diff import Profile
-
-__all__ = ["box_chart", "line_chart"]
+from errata.model.diff import Profile
+from errata.report.html import Child, Markup, el
+from errata.text.numbers import format_short
 
 WIDTH, HEIGHT = 720, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 12, 28
 MOST_POINTS = 120
-"""Beyond it points are drawn without markers."""
+"""With more points, markers are left out."""
 
 
-def line_chart(
+def draw_line_chart(
     names: Sequence[str],
     before: Sequence[float | None],
     after: Sequence[float | None],
@@ -33,7 +31,7 @@ def line_chart(
     known = [value for value in (*before, *after) if value is not None]
     if not known:
         return el("p", "no numbers to draw", class_="dim")
-    low, high, step = _scale(min(known), max(known))
+    low, high, step = _choose_scale(min(known), max(known))
     span = max(len(names) - 1, 1)
 
     def x(n: int) -> float:
@@ -45,43 +43,60 @@ def line_chart(
     parts: list[Child] = [el("title", title)]
     tick = low
     while tick <= high + step / 2:
-        parts.append(el("line", x1=_LEFT, x2=WIDTH - _RIGHT, y1=_n(y(tick)), y2=_n(y(tick)), class_="grid"))
-        parts.append(el("text", glance(_decimal(tick)), x=_LEFT - 8, y=_n(y(tick) + 4), text_anchor="end"))
+        parts.append(
+            el(
+                "line",
+                x1=_LEFT,
+                x2=WIDTH - _RIGHT,
+                y1=_format_number(y(tick)),
+                y2=_format_number(y(tick)),
+                class_="grid",
+            )
+        )
+        parts.append(
+            el("text", format_short(_to_decimal(tick)), x=_LEFT - 8, y=_format_number(y(tick) + 4), text_anchor="end")
+        )
         tick += step
-    for n in _labelled(len(names)):
+    for n in _pick_labels(len(names)):
         anchor = "start" if n == 0 and len(names) > 1 else "end" if n == len(names) - 1 and n else "middle"
-        parts.append(el("text", names[n], x=_n(x(n)), y=HEIGHT - 8, text_anchor=anchor))
+        parts.append(el("text", names[n], x=_format_number(x(n)), y=HEIGHT - 8, text_anchor=anchor))
     marked = len(names) <= MOST_POINTS
     for values, kind in ((before, "before"), (after, "after")):
-        parts += [el("polyline", points=line, class_=f"line {kind}") for line in _lines(values, x, y)]
+        parts += [el("polyline", points=line, class_=f"line {kind}") for line in _split_at_gaps(values, x, y)]
         if marked:
             parts += [
-                el("circle", el("title", f"{names[n]} {kind}: {_decimal(value)}"), cx=_n(x(n)), cy=_n(y(value)), r=2.6,
-                   class_=f"dot {kind}")
+                el(
+                    "circle",
+                    el("title", f"{names[n]} {kind}: {_to_decimal(value)}"),
+                    cx=_format_number(x(n)),
+                    cy=_format_number(y(value)),
+                    r=2.6,
+                    class_=f"dot {kind}",
+                )
                 for n, value in enumerate(values)
                 if value is not None
-            ]  # fmt: skip
+            ]
     label = f"{title}: {words[0]} dashed, {words[1]} solid, over {names[0]} to {names[-1]}"
     return el("svg", *parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=label, class_="chart")
 
 
-def _lines(values: Sequence[float | None], x: object, y: object) -> list[str]:
+def _split_at_gaps(values: Sequence[float | None], x: object, y: object) -> list[str]:
     runs: list[list[str]] = [[]]
     for n, value in enumerate(values):
         if value is None:
             runs.append([])
         else:
-            runs[-1].append(f"{_n(x(n))},{_n(y(value))}")  # type: ignore[operator]
+            runs[-1].append(f"{_format_number(x(n))},{_format_number(y(value))}")  # type: ignore[operator]
     return [" ".join(run) for run in runs if len(run) > 1]
 
 
-def box_chart(name: str, before: Profile, after: Profile) -> Markup | None:
+def draw_box_chart(name: str, before: Profile, after: Profile) -> Markup | None:
     """Middle half as a box, 5 % to 95 % as a line, median as a bar; before above after, on one scale."""
-    sides = [_points(side) for side in (before, after)]
+    sides = [_parse_points(side) for side in (before, after)]
     known = [value for points in sides if points for value in points]
     if not known:
         return None
-    low, high, _ = _scale(min(known), max(known))
+    low, high, _ = _choose_scale(min(known), max(known))
     width, row = 320, 22
 
     def x(value: float) -> float:
@@ -94,16 +109,36 @@ def box_chart(name: str, before: Profile, after: Profile) -> Markup | None:
         p05, p25, p50, p75, p95 = points
         middle = row * n + row / 2
         parts += [
-            el("line", x1=_n(x(p05)), x2=_n(x(p95)), y1=middle, y2=middle, class_=f"whisker {kind}"),
-            el("rect", x=_n(x(p25)), y=_n(middle - 6), width=_n(max(x(p75) - x(p25), 1.5)), height=12,
-               class_=f"box {kind}"),
-            el("line", x1=_n(x(p50)), x2=_n(x(p50)), y1=_n(middle - 8), y2=_n(middle + 8), class_=f"median {kind}"),
-        ]  # fmt: skip
+            el(
+                "line",
+                x1=_format_number(x(p05)),
+                x2=_format_number(x(p95)),
+                y1=middle,
+                y2=middle,
+                class_=f"whisker {kind}",
+            ),
+            el(
+                "rect",
+                x=_format_number(x(p25)),
+                y=_format_number(middle - 6),
+                width=_format_number(max(x(p75) - x(p25), 1.5)),
+                height=12,
+                class_=f"box {kind}",
+            ),
+            el(
+                "line",
+                x1=_format_number(x(p50)),
+                x2=_format_number(x(p50)),
+                y1=_format_number(middle - 8),
+                y2=_format_number(middle + 8),
+                class_=f"median {kind}",
+            ),
+        ]
     label = f"spread of {name}: before above, after below; the numbers stand beside it"
     return el("svg", *parts, viewBox=f"0 0 {width} {row * 2}", role="img", aria_label=label, class_="boxes")
 
 
-def _points(side: Profile) -> tuple[float, ...] | None:
+def _parse_points(side: Profile) -> tuple[float, ...] | None:
     try:
         points = tuple(float(value) for value in side.quantiles.values())
     except (TypeError, ValueError):
@@ -111,8 +146,8 @@ def _points(side: Profile) -> tuple[float, ...] | None:
     return points if len(points) == 5 and all(isfinite(p) for p in points) else None
 
 
-def _scale(low: float, high: float) -> tuple[float, float, float]:
-    """Round ends and a round step that hold the values, with a little air; zero when it is near."""
+def _choose_scale(low: float, high: float) -> tuple[float, float, float]:
+    """Round ends and a round step that enclose the values with a small margin, and zero if it is near."""
     if high == low:
         air = abs(high) * 0.1 or 1.0
         low, high = low - air, high + air
@@ -128,14 +163,14 @@ def _scale(low: float, high: float) -> tuple[float, float, float]:
     return first, last, step
 
 
-def _labelled(count: int) -> list[int]:
+def _pick_labels(count: int) -> list[int]:
     wanted = min(count, 5)
     return sorted({round(n * (count - 1) / max(wanted - 1, 1)) for n in range(wanted)})
 
 
-def _decimal(value: float) -> Decimal:
+def _to_decimal(value: float) -> Decimal:
     return Decimal(format(value, ".12g"))
 
 
-def _n(value: float) -> str:
+def _format_number(value: float) -> str:
     return format(value, ".1f").rstrip("0").rstrip(".")

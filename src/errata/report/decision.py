@@ -1,23 +1,27 @@
-"""What is to be decided: the head of the page, scope and people, the verdict, and what happens next. Pure."""
+"""Sections for the decision: masthead, scope and people, verdict, next step, digests. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from errata.model.human import exact, moment, moved, percent, plural, signed_percent
-from errata.model.partition import Grain, fold_text
-from errata.model.views import GroupsView, PlanView
-from errata.report.markup import Child, Markup, dated, el
-from errata.report.tables import facts, section, sentence, table
-from errata.report.view import ReportView
-from errata.validator.diff import Diff
-from errata.validator.movements import MetricMoves, move
-
-__all__ = ["STATES", "digests", "headline", "masthead", "next_step", "rules", "scope", "verdict"]
+from errata.gate.diff.movements import build_movement
+from errata.model.diff import Diff, MetricMoves
+from errata.model.partition import Grain, format_ranges
+from errata.report.html import Child, Markup, el, nowrap_dates, render_facts, render_section, render_table, to_sentence
+from errata.text.numbers import (
+    format_exact,
+    format_moment,
+    format_percent,
+    format_signed_percent,
+    format_totals,
+    plural,
+)
+from errata.views import GroupsView, PlanView
+from errata.views.report import ReportView
 
 LISTED = 5
-"""So many partitions of one rule are listed with their messages; the others are counted."""
+"""Most partitions of one rule to list with their messages; the others are counted."""
 
 STATES = {
     "validated": ("good", "✓", "Passed the gate. Not published yet."),
@@ -30,21 +34,21 @@ STATES = {
 }
 
 
-def folded(view: ReportView, names: Sequence[str]) -> str:
+def format_partitions(view: ReportView, names: Sequence[str]) -> str:
     """Partitions as ranges."""
-    return fold_text(Grain(view.plan.grain), names)
+    return format_ranges(Grain(view.plan.grain), names)
 
 
-def headline(view: ReportView) -> MetricMoves | None:
-    """The metric that stands for the whole: the first comparison that was declared."""
+def find_headline_metric(view: ReportView) -> MetricMoves | None:
+    """The metric for the headline: the first declared comparison."""
     metrics = view.diff.metrics if view.diff else ()
     return next((one for one in metrics if one.kind == "compare"), None)
 
 
-def masthead(view: ReportView) -> Markup:
-    """Which correction this is, where it stands, and what it comes to."""
+def render_masthead(view: ReportView) -> Markup:
+    """Which correction this is, its state, and its overall effect."""
     undone = {name for one in view.releases if one.kind == "rollback" for name in one.partitions}
-    kind, sign, words = STATES.get(view.state, ("warn", "•", sentence(view.state.replace("_", " "))))
+    kind, sign, words = STATES.get(view.state, ("warn", "•", to_sentence(view.state.replace("_", " "))))
     if undone and view.state in ("published", "part_published"):
         kind, words = "warn", f"{words} {plural(len(undone), 'partition')} taken back since."
     return el(
@@ -53,55 +57,66 @@ def masthead(view: ReportView) -> Markup:
         el("h1", view.plan.product),
         el("p", view.plan.reason, class_="reason"),
         el("p", el("span", sign, class_="sign", aria_hidden="true"), " ", words, class_=f"state {kind}"),
-        el("ul", [el("li", tile) for tile in _tiles(view)], class_="tiles"),
+        el("ul", [el("li", tile) for tile in _render_tiles(view)], class_="tiles"),
     )
 
 
-def _tiles(view: ReportView) -> list[Child]:
+def _render_tiles(view: ReportView) -> list[Child]:
     def tile(name: str, big: str, small: str = "") -> Child:
-        return [el("span", name, class_="name"), el("strong", big), el("span", dated(small), class_="small")]
+        return [el("span", name, class_="name"), el("strong", big), el("span", nowrap_dates(small), class_="small")]
 
-    tiles = [tile("Partitions", exact(len(view.partitions)), folded(view, view.partitions))]
+    tiles = [tile("Partitions", format_exact(len(view.partitions)), format_partitions(view, view.partitions))]
     if view.diff is None:
         return tiles
-    diff, metric = view.diff.diff, headline(view)
-    before, after = _total(diff, "before_rows"), _total(diff, "after_rows")
-    changed, size = _total(diff, "changed"), _size(diff)
-    tiles.append(tile("Rows changed", exact(changed), f"{percent(changed, size)} of {exact(size)}"))
-    come = f"{exact(_total(diff, 'added'))} added, {exact(_total(diff, 'removed'))} removed"
-    tiles.append(tile("Rows after", exact(after), f"{exact(before)} before; {come}"))
+    diff, metric = view.diff.diff, find_headline_metric(view)
+    before, after = _sum_partitions(diff, "before_rows"), _sum_partitions(diff, "after_rows")
+    changed, size = _sum_partitions(diff, "changed"), _count_rows(diff)
+    tiles.append(
+        tile("Rows changed", format_exact(changed), f"{format_percent(changed, size)} of {format_exact(size)}")
+    )
+    come = (
+        f"{format_exact(_sum_partitions(diff, 'added'))} added, "
+        f"{format_exact(_sum_partitions(diff, 'removed'))} removed"
+    )
+    tiles.append(tile("Rows after", format_exact(after), f"{format_exact(before)} before; {come}"))
     if metric and metric.before is not None and metric.after is not None:
-        old, new = moved(metric.before, metric.after)
-        tiles.append(tile(metric.name, f"{old} → {new}", _moved_by(metric)))
+        old, new = format_totals(metric.before, metric.after)
+        tiles.append(tile(metric.name, f"{old} → {new}", _format_movement(metric)))
     if view.diff.outside is not None:
         found = view.diff.outside
         if found.differing:
             tiles.append(
-                tile("Outside the scope", f"{exact(len(found.differing))} touched", folded(view, found.differing))
+                tile(
+                    "Outside the scope",
+                    f"{format_exact(len(found.differing))} touched",
+                    format_partitions(view, found.differing),
+                )
             )
         else:
-            tiles.append(tile("Outside the scope", f"{exact(found.partitions)} untouched", "identical files, compared"))
+            tiles.append(
+                tile("Outside the scope", f"{format_exact(found.partitions)} untouched", "identical files, compared")
+            )
     return tiles
 
 
-def _moved_by(metric: MetricMoves) -> str:
-    whole = move("", metric.before, metric.after)
-    return signed_percent(whole.percent) if whole.percent is not None else ""
+def _format_movement(metric: MetricMoves) -> str:
+    whole = build_movement("", metric.before, metric.after)
+    return format_signed_percent(whole.percent) if whole.percent is not None else ""
 
 
-def _total(diff: Diff, name: str) -> int:
+def _sum_partitions(diff: Diff, name: str) -> int:
     return sum(getattr(part, name) for part in diff.partitions)
 
 
-def _size(diff: Diff) -> int:
+def _count_rows(diff: Diff) -> int:
     return sum(part.added + part.removed + part.changed + part.unchanged for part in diff.partitions)
 
 
-def scope(view: ReportView) -> Markup:
+def render_scope(view: ReportView) -> Markup:
     """What is corrected, why, by whom, from what."""
     plan = view.plan
     approvals = [
-        el("li", f"{one.person} {one.decision} it, {moment(one.at)} UTC", f": {one.note}" if one.note else "",
+        el("li", f"{one.person} {one.decision} it, {format_moment(one.at)} UTC", f": {one.note}" if one.note else "",
            f" (break-glass: {one.break_glass})" if one.break_glass else "")
         for one in plan.approvals
     ]  # fmt: skip
@@ -111,22 +126,24 @@ def scope(view: ReportView) -> Markup:
            else f", {plural(one.file_count, 'file')} pinned")
         for one in plan.inputs
     ]  # fmt: skip
-    planned = folded(view, plan.partitions)
+    planned = format_partitions(view, plan.partitions)
     only = (
-        f" (computed so far: {folded(view, view.partitions)})" if len(view.partitions) != len(plan.partitions) else ""
+        f" (computed so far: {format_partitions(view, view.partitions)})"
+        if len(view.partitions) != len(plan.partitions)
+        else ""
     )
-    return section(
+    return render_section(
         "Scope and reason",
-        facts(
+        render_facts(
             [
                 ("Reason", plan.reason),
                 ("Table", plan.table),
-                ("Partitions", f"{exact(len(plan.partitions))}: {planned}{only}"),
-                ("Asked by", f"{plan.requested_by}, {moment(plan.planned_at)} UTC"),
+                ("Partitions", f"{format_exact(len(plan.partitions))}: {planned}{only}"),
+                ("Asked by", f"{plan.requested_by}, {format_moment(plan.planned_at)} UTC"),
                 ("Approved by", el("ul", approvals) if approvals else "nobody yet"),
-                ("Approvals", _quorum(plan)),
-                ("Released by", _released(plan)),
-                ("Break-glass", _broken(plan)),
+                ("Approvals", _describe_quorum(plan)),
+                ("Released by", _describe_release(plan)),
+                ("Break-glass", _render_break_glass(plan)),
                 ("Computed by", f"{plan.code.get('call', '')} {plan.code.get('version', '')}"),
                 ("Read from", el("ul", inputs)),
                 ("Set aside", el("ul", [el("li", el("b", rule), f": {why}") for rule, why in plan.overrides.items()])
@@ -140,60 +157,60 @@ def scope(view: ReportView) -> Markup:
     )  # fmt: skip
 
 
-def _quorum(plan: PlanView) -> str | None:
+def _describe_quorum(plan: PlanView) -> str | None:
     found = plan.quorum
     return found.told if found and (found.needed > 1 or not found.met) else None
 
 
-def _released(plan: PlanView) -> str | None:
+def _describe_release(plan: PlanView) -> str | None:
     if plan.release is None:
         return None
     one = plan.release
     who = "a clean gate" if one.kind == "automatic" else one.person
     note = f": {one.note}" if one.note else ""
-    return f"{who}, {moment(one.at)} UTC{note}" + (f" (no longer counts: {one.void})" if one.void else "")
+    return f"{who}, {format_moment(one.at)} UTC{note}" + (f" (no longer counts: {one.void})" if one.void else "")
 
 
-def _broken(plan: PlanView) -> Markup | None:
+def _render_break_glass(plan: PlanView) -> Markup | None:
     if plan.break_glass is None:
         return None
     one = plan.break_glass
-    said = f"{one.person} decided alone to {one.deed}, {moment(one.at)} UTC: {one.why} (alarm {one.alarm})"
+    said = f"{one.person} decided alone to {one.deed}, {format_moment(one.at)} UTC: {one.why} (alarm {one.alarm})"
     return el("span", el("b", "!", aria_hidden="true"), f" {said}", class_="mark bad")
 
 
-def verdict(view: ReportView) -> Markup:
-    """Every rule of the gate, folded where it is fine, and who answers for what is not."""
+def render_verdict(view: ReportView) -> Markup:
+    """Every rule of the gate, folded where it passes, and who accepted what does not."""
     passed = "passed" if view.verdict.passed else "did not pass"
-    when = f"judged by {view.judged_by}, {moment(view.judged_at)} UTC"
+    when = f"judged by {view.judged_by}, {format_moment(view.judged_at)} UTC"
     lead = f"The candidate {passed}: {when}, on {plural(view.verdict.measured, 'measurement')}."
-    return section(
+    return render_section(
         "Verdicts",
-        rules(view.verdict.checks),
-        _accepted(view),
-        _thresholds(view),
+        render_rules(view.verdict.checks),
+        _render_accepted(view),
+        _render_thresholds(view),
         name="verdicts",
         lead=lead,
     )
 
 
-def rules(checks: Iterable[Mapping[str, Any]]) -> Markup:
-    """Every rule of the gate in one table, the worst first."""
+def render_rules(checks: Iterable[Mapping[str, Any]]) -> Markup:
+    """Every rule of the gate in one table, worst first."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for check in checks:
         groups.setdefault(str(check.get("name")), []).append(check)
-    worst = sorted(groups.items(), key=lambda item: -max(_weight(one) for one in item[1]))
-    rows = [_rule(name, found) for name, found in worst]
-    return table(["Rule", "Result", "Found"], rows, caption="Rules of the gate", classes="rules stack")
+    worst = sorted(groups.items(), key=lambda item: -max(_rank_check(one) for one in item[1]))
+    rows = [_rule_cells(name, found) for name, found in worst]
+    return render_table(["Rule", "Result", "Found"], rows, caption="Rules of the gate", classes="rules stack")
 
 
-def _weight(check: Mapping[str, Any]) -> int:
+def _rank_check(check: Mapping[str, Any]) -> int:
     level = check.get("level")
     return 3 if level == "block" else 0 if level == "ok" else 1 if check.get("accepted_by") else 2
 
 
-def _rule(name: str, found: Sequence[Mapping[str, Any]]) -> list[Child]:
-    weight = max(_weight(one) for one in found)
+def _rule_cells(name: str, found: Sequence[Mapping[str, Any]]) -> list[Child]:
+    weight = max(_rank_check(one) for one in found)
     kind, sign, word = (
         ("good", "✓", "ok"), ("warn", "!", "accepted"), ("warn", "!", "warns"), ("bad", "✗", "blocks")
     )[weight]  # fmt: skip
@@ -201,7 +218,7 @@ def _rule(name: str, found: Sequence[Mapping[str, Any]]) -> list[Child]:
     if len(found) == 1:
         said: Child = str(found[0].get("message", ""))
     else:
-        counted = f"{exact(len(found) - len(other))} of {plural(len(found), 'partition')} ok"
+        counted = f"{format_exact(len(found) - len(other))} of {plural(len(found), 'partition')} ok"
         listed = [
             el("li", el("b", str(one.get("partition") or "all")), " ", str(one.get("message", ""))) for one in other
         ]
@@ -211,7 +228,7 @@ def _rule(name: str, found: Sequence[Mapping[str, Any]]) -> list[Child]:
             el(
                 "ul",
                 listed[:LISTED],
-                el("li", f"and {exact(more)} more, in the JSON of this report") if more > 0 else None,
+                el("li", f"and {format_exact(more)} more, in the JSON of this report") if more > 0 else None,
             )
             if listed
             else None,
@@ -219,43 +236,48 @@ def _rule(name: str, found: Sequence[Mapping[str, Any]]) -> list[Child]:
     return [name, el("span", el("b", sign, aria_hidden="true"), f" {word}", class_=f"mark {kind}"), said]
 
 
-def _accepted(view: ReportView) -> Markup | None:
+def _render_accepted(view: ReportView) -> Markup | None:
     if not view.accepted:
         return None
-    rows = [[one.check, one.why, one.person, f"{moment(one.at)} UTC"] for one in view.accepted]
+    rows = [[one.check, one.why, one.person, f"{format_moment(one.at)} UTC"] for one in view.accepted]
     head = ["Rule", "Why it is right", "Person", "When"]
     return el(
         "div",
         el("h3", "Accepted warnings"),
-        table(head, rows, caption="Warnings a person answers for", classes="stack"),
+        render_table(head, rows, caption="Warnings a person answers for", classes="stack"),
     )
 
 
-def _thresholds(view: ReportView) -> Markup | None:
+def _render_thresholds(view: ReportView) -> Markup | None:
     if not view.verdict.thresholds:
         return None
     rows = [
-        [str(rule.get("name", "")), _said(rule.get("before")), _said(rule.get("after")), str(one.get("why", "")),
-         str(one.get("person", ""))]
+        [
+            str(rule.get("name", "")),
+            _format_threshold(rule.get("before")),
+            _format_threshold(rule.get("after")),
+            str(one.get("why", "")),
+            str(one.get("person", "")),
+        ]
         for one in view.verdict.thresholds
         for rule in one.get("changes", ())
-    ]  # fmt: skip
+    ]
     head = ["Rule", "Planned", "Judged by", "Why", "Person"]
     return el(
         "div",
         el("h3", "Thresholds changed since the plan"),
-        table(head, rows, caption="Changed thresholds", classes="stack"),
+        render_table(head, rows, caption="Changed thresholds", classes="stack"),
     )
 
 
-def _said(value: Any) -> str:
+def _format_threshold(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_said(item)}" for key, item in value.items() if item is not None)
+        return ", ".join(f"{key} {_format_threshold(item)}" for key, item in value.items() if item is not None)
     return "none" if value is None else str(value)
 
 
-def next_step(view: ReportView) -> Markup:
-    """The command that follows, what is undone how, and a place to sign."""
+def render_next_step(view: ReportView) -> Markup:
+    """The next command, how to undo, and a place to sign."""
     words = {
         "validated": "Publishing replaces these partitions for all readers in one commit. Until then they see the old "
         "numbers.",
@@ -263,64 +285,70 @@ def next_step(view: ReportView) -> Markup:
         "published": "Readers see these numbers. They can be taken back, whole or by partition.",
     }.get(view.state, "")
     if view.groups is not None and view.groups.next is not None:
-        words = _in_groups(view.groups)
+        words = _describe_groups(view.groups)
     done = [
-        el("li", f"{'Published' if one.kind == 'publish' else 'Rolled back'} by {one.person}, {moment(one.at)} UTC: "
-           f"{folded(view, one.partitions)}", f", snapshot {one.snapshot_id}" if one.snapshot_id else "",
-           f" ({one.reason})" if one.kind == "rollback" else "")
+        el(
+            "li",
+            f"{'Published' if one.kind == 'publish' else 'Rolled back'} by {one.person}, {format_moment(one.at)} UTC: "
+            f"{format_partitions(view, one.partitions)}",
+            f", snapshot {one.snapshot_id}" if one.snapshot_id else "",
+            f" ({one.reason})" if one.kind == "rollback" else "",
+        )
         for one in view.releases
-    ]  # fmt: skip
-    return section(
+    ]
+    return render_section(
         "What happens next",
         el("ul", done) if done else None,
         el("p", words) if words else None,
-        _groups(view),
+        _render_groups(view),
         [el("pre", el("code", command)) for command in view.next],
-        el("p", f"A publication can be taken back for {_window(view.undo)}, by errata rollback.", class_="dim"),
-        _signature(view),
+        el("p", f"A publication can be taken back for {_format_window(view.undo)}, by errata rollback.", class_="dim"),
+        _render_signature(view),
         name="next",
     )
 
 
-def _in_groups(groups: GroupsView) -> str:
+def _describe_groups(groups: GroupsView) -> str:
     return (
         f"Publishing lets readers see {plural(groups.size, 'partition')} at most at a time, {groups.order} first, with "
         f"{groups.hold} between two groups. What has not gone yet keeps the old numbers."
     )
 
 
-def _groups(view: ReportView) -> Markup | None:
-    """Which groups are out and which is next."""
+def _render_groups(view: ReportView) -> Markup | None:
+    """Published groups and the next one."""
     groups = view.groups
     if groups is None or len(groups.groups) < 2:
         return None
     rows = [
         [
             str(one.n),
-            folded(view, one.partitions),
+            format_partitions(view, one.partitions),
             "next" if one.n == groups.next and one.state == "waiting" else one.state.replace("_", " "),
-            f"{moment(one.published_at)} UTC" if one.published_at else "",
+            f"{format_moment(one.published_at)} UTC" if one.published_at else "",
         ]
         for one in groups.groups
     ]
-    when = f"The next group may go at {moment(groups.not_before)} UTC." if groups.not_before else ""
+    when = f"The next group may go at {format_moment(groups.not_before)} UTC." if groups.not_before else ""
     said = f"No group goes on: {groups.stopped}." if groups.stopped else when
     return el(
         "div",
         el("h3", "Groups"),
-        table(["Group", "Partitions", "State", "Published"], rows, caption="Groups of partitions", classes="stack"),
+        render_table(
+            ["Group", "Partitions", "State", "Published"], rows, caption="Groups of partitions", classes="stack"
+        ),
         el("p", said) if said else None,
     )
 
 
-def _window(text: str) -> str:
+def _format_window(text: str) -> str:
     """A duration in words: 30d is 30 days."""
     number, unit = text.rstrip("abcdefghijklmnopqrstuvwxyz"), text.lstrip("0123456789")
     word = {"h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}.get(unit)
     return plural(int(number), word) if word and number.isdecimal() else text
 
 
-def _signature(view: ReportView) -> Markup:
+def _render_signature(view: ReportView) -> Markup:
     lines = [el("div", el("span", word), class_="rule") for word in ("Name", "Date", "Signature")]
     return el(
         "div",
@@ -331,14 +359,19 @@ def _signature(view: ReportView) -> Markup:
     )
 
 
-def digests(view: ReportView) -> Markup:
-    """What this page is bound to."""
+def render_digests(view: ReportView) -> Markup:
+    """The digests that this page is bound to."""
     pairs: list[tuple[str, Child]] = [("Run", el("code", view.run_id))]
-    pairs += [(sentence(name).removesuffix("."), el("code", text)) for name, text in view.digests.items() if text]
+    pairs += [(to_sentence(name).removesuffix("."), el("code", text)) for name, text in view.digests.items() if text]
     return el(
         "footer",
         el("h2", "Digests", id="digests"),
-        facts(pairs),
-        el("p", f"Made {moment(view.made_at)} UTC by Errata from the ledger and two snapshots of {view.plan.table}. "
-           "The same numbers: ", el("code", f"errata report {view.run_id} --json"), class_="dim"),
-    )  # fmt: skip
+        render_facts(pairs),
+        el(
+            "p",
+            f"Made {format_moment(view.made_at)} UTC by Errata from the ledger and two snapshots of {view.plan.table}. "
+            "The same numbers: ",
+            el("code", f"errata report {view.run_id} --json"),
+            class_="dim",
+        ),
+    )

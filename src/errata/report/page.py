@@ -1,27 +1,24 @@
-"""The page: its head and the order of its sections. Pure."""
+"""The report page: its head and the order of its sections. Pure."""
 
 from __future__ import annotations
 
-from errata.report import changes, decision, values
-from errata.report.markup import Child, el, raw
+from errata.report import changes, decision, formatting
+from errata.report.html import Child, el, raw, to_sentence
 from errata.report.style import CSS
-from errata.report.tables import sentence
-from errata.report.view import ReportView
+from errata.views.report import ReportView
 
-__all__ = ["document", "page"]
-
-# nothing may be fetched and no script may run, whatever a value holds
+# nothing may be fetched and no script may run, whatever a value contains
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def page(view: ReportView) -> str:
+def render_page(view: ReportView) -> str:
     """One self-contained HTML document."""
     title = f"{view.plan.product}: {view.run_id}"
-    return document(title, decision.masthead(view), _sections(view), decision.digests(view))
+    return render_document(title, decision.render_masthead(view), _render_sections(view), decision.render_digests(view))
 
 
-def document(title: str, *children: Child) -> str:
-    """A page of ours: light, dark and print, without network or script."""
+def render_document(title: str, *children: Child) -> str:
+    """An Errata page: light, dark and print, without network or script."""
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -36,17 +33,23 @@ def document(title: str, *children: Child) -> str:
     return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
 
 
-def _sections(view: ReportView) -> list[Child]:
+def _render_sections(view: ReportView) -> list[Child]:
     found = view.diff
-    notes: list[Child] = [el("p", sentence(note), class_="note") for note in view.notes]
+    notes: list[Child] = [el("p", to_sentence(note), class_="note") for note in view.notes]
     changed: list[Child] = []
     if found is not None:
         changed = [
-            changes.calendar(view, found),
-            changes.metrics(found),
-            changes.movements(found),
-            changes.columns(found),
-            values.distributions(found),
-            values.rows(found),
+            changes.render_calendar(view, found),
+            changes.render_metrics(found),
+            changes.render_movements(found),
+            changes.render_columns(found),
+            formatting.render_distributions(found),
+            formatting.render_rows(found),
         ]
-    return [*notes, decision.scope(view), decision.verdict(view), *changed, decision.next_step(view)]
+    return [
+        *notes,
+        decision.render_scope(view),
+        decision.render_verdict(view),
+        *changed,
+        decision.render_next_step(view),
+    ]

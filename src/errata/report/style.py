@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CSS"]
-
 CSS = """
 :root{color-scheme:light dark;--bg:#f5f6f8;--card:#fff;--ink:#18202b;--dim:#566172;--line:#d5dae2;--head:#eef1f5;
 --accent:#1d5fb8;--old:#8a5200;--good:#15683a;--goodbg:#e3f3e9;--warn:#7a4b00;--warnbg:#fdf0d5;--bad:#a81f18;

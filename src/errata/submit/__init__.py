@@ -1,5 +1,5 @@
-"""The command that starts a worker on somebody's cluster: a run and a project in, one command line out.
+"""Build the command that starts a worker on a cluster, from a run and a project.
 
-``errata submit`` prints and starts nothing: who may start what on a cluster, and with which credentials, is the
-cluster's business. Pure but for :mod:`errata.submit.application`, which is what the printed command runs there.
+``errata submit`` starts nothing. Pure except :mod:`errata.submit.application`, which the printed command runs on the
+cluster.
 """

@@ -1,7 +1,7 @@
-"""The file that ``spark-submit`` starts: ``python -m errata`` with the arguments that follow it.
+"""The entry file for ``spark-submit``: runs ``python -m errata`` with its arguments.
 
-It is shipped on its own to clusters that take a file and not a module, so it imports nothing before it looks around:
-started from inside the package, its own directory would otherwise stand first on the path.
+It is shipped alone to clusters that take a file instead of a module. If it is started from inside the package, its
+directory is removed from ``sys.path`` before Errata is imported, because it would otherwise come first.
 """
 
 import runpy

@@ -1,7 +1,7 @@
-"""A command as data, and as text for a shell. Pure.
+"""A command as data, and as shell text. Pure.
 
-Words hold what a program is given; ``${NAME}`` of a variable of the project stays open in the text, so that the shell
-that runs the command fills it in and the text can be kept.
+A reference ``${NAME}`` to a variable of the project is not expanded in the text: the shell that runs the command fills
+it in, so the text contains no secret and can be stored.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from errata.submit.job import Pinned
-
-__all__ = ["Blanks", "Command", "quoted", "script"]
+from errata.submit.job import PinnedJar
 
 
-class Blanks:
-    """Placeholders handed out so far, with what belongs there."""
+class Placeholders:
+    """Collects the placeholders in a command, each with its meaning."""
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
 
     def fill(self, given: str | None, name: str, meaning: str) -> str:
-        """What was given, else ``<name>``, which is then listed."""
+        """The given value, or the placeholder ``<name>``, which is then recorded."""
         if given:
             return given
         self.found[f"<{name}>"] = meaning
@@ -32,26 +30,26 @@ class Blanks:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command; ``lines`` are its words as they stand on lines of text."""
+    """One command; ``lines`` are its words, grouped into lines of text."""
 
     target: str
     run_id: str
     lines: tuple[tuple[str, ...], ...]
     workers: int
-    waits: bool  # whether it ends with the worker
+    waits: bool  # whether it runs until the worker ends
     blanks: tuple[tuple[str, str], ...]
     variables: tuple[str, ...]
-    jars: tuple[Pinned, ...]
+    jars: tuple[PinnedJar, ...]
     notes: tuple[str, ...]
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The words, for a program to start."""
+        """All words of the command, to start it as a process."""
         return tuple(word for line in self.lines for word in line)
 
 
 def quoted(word: str, variables: Sequence[str] = ()) -> str:
-    """One word for a POSIX shell.
+    """Quote one word for a POSIX shell, leaving references to the variables open.
 
     >>> quoted("a b"), quoted("k=${PW}", ["PW"]), quoted("k=${HOME}", ["PW"])
     ("'a b'", 'k="${PW}"', "'k=${HOME}'")
@@ -62,27 +60,31 @@ def quoted(word: str, variables: Sequence[str] = ()) -> str:
     return "".join(f'"{piece}"' if piece in known else shlex.quote(piece) for piece in pieces if piece) or "''"
 
 
-def script(command: Command) -> list[str]:
-    """The command as a shell script: to copy, or to keep; what is not the command is a comment."""
+def render_script(command: Command) -> list[str]:
+    """The command as lines of a shell script, with placeholders, jars and notes as comments."""
     several = command.workers > 1
     lines = [f"for worker in $(seq {command.workers}); do"] if several else []
-    lines += _lines(command, " &" if several and command.waits else "")
+    lines += _render_command(command, " &" if several and command.waits else "")
     if several:
         lines += ["done", *(["wait"] if command.waits else [])]
     if command.blanks:
-        lines += ["", "# fill in", *_table(command.blanks)]
-    lines += ["", "# jars, as the run manifest pins them", *_table([(jar.sha256, jar.name) for jar in command.jars])]
+        lines += ["", "# fill in", *_render_comments(command.blanks)]
+    lines += [
+        "",
+        "# jars, as the run manifest pins them",
+        *_render_comments([(jar.sha256, jar.name) for jar in command.jars]),
+    ]
     if command.notes:
         lines += ["", "# notes", *(f"#   {note}" for note in command.notes)]
     return lines
 
 
-def _lines(command: Command, end: str) -> list[str]:
+def _render_command(command: Command, end: str) -> list[str]:
     texts = [" ".join(quoted(word, command.variables) for word in line) for line in command.lines]
     text = " \\\n".join([texts[0], *(f"  {later}" for later in texts[1:])])
     return (text + end).split("\n")
 
 
-def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
+def _render_comments(rows: Sequence[tuple[str, str]]) -> list[str]:
     width = max((len(first) for first, _ in rows), default=0)
     return [f"#   {first.ljust(width)}  {second}" for first, second in rows]

@@ -1,4 +1,4 @@
-"""The AWS command line for EMR and EMR Serverless. Pure."""
+"""Build the AWS command line for EMR and EMR Serverless. Pure."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from errata.submit.command import Blanks
-from errata.submit.job import Job, Wishes
-from errata.submit.places import unpacked
-from errata.submit.spark import settings, submit_lines, yarn_variables
+from errata.submit.command import Placeholders
+from errata.submit.job import SubmitOptions, WorkerJob
+from errata.submit.paths import locate_archives
+from errata.submit.spark import build_settings, build_submit_lines, build_yarn_env
 
-__all__ = ["emr", "emr_serverless"]
-
-Lines = tuple[tuple[str, ...], ...]
+CommandLines = tuple[tuple[str, ...], ...]
 _PYTHON = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 _SERVERLESS_CORES = {"spark.executor.cores": "4"}
-"""EMR Serverless gives an executor four cores unless told otherwise; the cap must count with that."""
+"""EMR Serverless gives an executor four cores by default; the core cap must be computed with that."""
 
 
-def emr(job: Job, wishes: Wishes, blanks: Blanks, _mode: str) -> Lines:
+def build_emr(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders, _mode: str) -> CommandLines:
     """A step of a running cluster: ``spark-submit`` on its primary node, the driver in YARN."""
-    places = unpacked(job, wishes, blanks, _at(wishes, blanks))
-    conf = settings(job, places, "yarn", {"spark.yarn.tags": f"errata,{job.run_id}"} | yarn_variables(job))
-    words = [word for line in submit_lines(job, wishes, places, conf) for word in line]
+    places = locate_archives(job, wishes, blanks, _fill_location(wishes, blanks))
+    conf = build_settings(job, places, "yarn", {"spark.yarn.tags": f"errata,{job.run_id}"} | build_yarn_env(job))
+    words = [word for line in build_submit_lines(job, wishes, places, conf) for word in line]
     step = {
         "Name": job.name,
         "Type": "CUSTOM_JAR",
@@ -34,16 +32,16 @@ def emr(job: Job, wishes: Wishes, blanks: Blanks, _mode: str) -> Lines:
     cluster = blanks.fill(wishes.cluster_id, "j-CLUSTER", "the EMR cluster (--cluster-id)")
     return (
         ("aws", "emr", "add-steps"),
-        ("--region", _region(wishes, blanks)),
+        ("--region", _fill_region(wishes, blanks)),
         ("--cluster-id", cluster),
         ("--steps", _json([step])),
     )
 
 
-def emr_serverless(job: Job, wishes: Wishes, blanks: Blanks, _mode: str) -> Lines:
-    """A job run of an application; settings travel as JSON, so that no value needs quoting twice."""
-    places = unpacked(job, wishes, blanks, _at(wishes, blanks))
-    properties = settings(replace(job, conf=_SERVERLESS_CORES | dict(job.conf)), places, "yarn")
+def build_emr_serverless(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders, _mode: str) -> CommandLines:
+    """A job run of an application; settings are passed as JSON, so that no value needs quoting twice."""
+    places = locate_archives(job, wishes, blanks, _fill_location(wishes, blanks))
+    properties = build_settings(replace(job, conf=_SERVERLESS_CORES | dict(job.conf)), places, "yarn")
     for name in job.variables:
         secret = blanks.fill(None, f"secret-{name}", f"the Secrets Manager secret whose text is {name}")
         properties[f"spark.emr-serverless.driverEnv.{name}"] = f"EMR.secret@{secret}"
@@ -60,12 +58,12 @@ def emr_serverless(job: Job, wishes: Wishes, blanks: Blanks, _mode: str) -> Line
     role = blanks.fill(wishes.role_arn, "role-arn", "the execution role (--role-arn)")
     return (
         ("aws", "emr-serverless", "start-job-run"),
-        ("--region", _region(wishes, blanks)),
+        ("--region", _fill_region(wishes, blanks)),
         ("--application-id", application),
         ("--execution-role-arn", role),
         ("--name", job.name),
         ("--tags", f"errata-run={job.run_id},errata-project={job.project}"),
-        # twelve hours is the default, and a worker that is started again loses nothing
+        # no timeout instead of the default of twelve hours; retries are safe, because a restarted worker loses nothing
         ("--execution-timeout-minutes", "0"),
         ("--retry-policy", "maxAttempts=3"),
         ("--job-driver", _json({"sparkSubmit": driver})),
@@ -73,11 +71,11 @@ def emr_serverless(job: Job, wishes: Wishes, blanks: Blanks, _mode: str) -> Line
     )
 
 
-def _at(wishes: Wishes, blanks: Blanks) -> str:
+def _fill_location(wishes: SubmitOptions, blanks: Placeholders) -> str:
     return blanks.fill(wishes.at, "s3://bucket/errata", "where application.py, the archives and jars/ are (--at)")
 
 
-def _region(wishes: Wishes, blanks: Blanks) -> str:
+def _fill_region(wishes: SubmitOptions, blanks: Placeholders) -> str:
     return blanks.fill(wishes.region, "region", "the AWS region (--region)")
 
 

@@ -1,4 +1,4 @@
-"""Which clusters there are, what each can and cannot do, and the command for it. Pure."""
+"""The supported kinds of clusters with their capabilities, and the command for each. Pure."""
 
 from __future__ import annotations
 
@@ -6,37 +6,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from errata.errors import Refused, UsageError
-from errata.submit.command import Blanks, Command
-from errata.submit.emr import emr, emr_serverless
-from errata.submit.job import Job, Wishes
-from errata.submit.spark import kubernetes, standalone, yarn
+from errata.submit.command import Command, Placeholders
+from errata.submit.emr import build_emr, build_emr_serverless
+from errata.submit.job import SubmitOptions, WorkerJob
+from errata.submit.spark import build_kubernetes, build_standalone, build_yarn
 
-__all__ = ["TARGETS", "build"]
-
-Builder = Callable[[Job, Wishes, Blanks, str], tuple[tuple[str, ...], ...]]
+Builder = Callable[[WorkerJob, SubmitOptions, Placeholders, str], tuple[tuple[str, ...], ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ClusterTarget:
     """One kind of cluster."""
 
     builder: Builder
     modes: tuple[str, ...]  # the first is the default
-    waits: bool  # whether the command ends with the worker
+    waits: bool  # whether the command runs until the worker ends
     guide: str
     advice: tuple[str, ...] = ()
 
 
 TARGETS = {
-    "emr-serverless": Target(
-        emr_serverless,
+    "emr-serverless": ClusterTarget(
+        build_emr_serverless,
         ("cluster",),
         waits=False,
         guide="run-on-emr-serverless.md",
         advice=("the release of the application must have Spark 4.1",),
     ),
-    "emr": Target(
-        emr,
+    "emr": ClusterTarget(
+        build_emr,
         ("cluster",),
         waits=False,
         guide="run-on-emr.md",
@@ -45,14 +43,14 @@ TARGETS = {
             "steps run one after the other unless the cluster's step concurrency is as high as the workers",
         ),
     ),
-    "kubernetes": Target(kubernetes, ("cluster", "client"), waits=True, guide="run-on-kubernetes.md"),
-    "yarn": Target(yarn, ("cluster", "client"), waits=True, guide="run-on-yarn.md"),
-    "standalone": Target(standalone, ("client",), waits=True, guide="run-on-standalone.md"),
+    "kubernetes": ClusterTarget(build_kubernetes, ("cluster", "client"), waits=True, guide="run-on-kubernetes.md"),
+    "yarn": ClusterTarget(build_yarn, ("cluster", "client"), waits=True, guide="run-on-yarn.md"),
+    "standalone": ClusterTarget(build_standalone, ("client",), waits=True, guide="run-on-standalone.md"),
 }
 
 
-def build(target: str, job: Job, wishes: Wishes) -> Command:
-    """The command that starts one worker of the job on this kind of cluster."""
+def build_command(target: str, job: WorkerJob, wishes: SubmitOptions) -> Command:
+    """Build the command that starts the job's workers on this kind of cluster."""
     if target not in TARGETS:
         raise UsageError(f"target {target!r} was refused; expected one of {', '.join(TARGETS)}")
     chosen = TARGETS[target]
@@ -60,8 +58,8 @@ def build(target: str, job: Job, wishes: Wishes) -> Command:
     if mode not in chosen.modes:
         raise UsageError(f"--deploy-mode {mode} was refused; {target} takes {' or '.join(chosen.modes)}")
     if mode == "cluster" and job.only_here:
-        _refuse_here(target, chosen, job)
-    blanks = Blanks()
+        _refuse_local_databases(target, chosen, job)
+    blanks = Placeholders()
     lines = chosen.builder(job, wishes, blanks, mode)
     return Command(
         target=target,
@@ -72,11 +70,11 @@ def build(target: str, job: Job, wishes: Wishes) -> Command:
         blanks=tuple(blanks.found.items()),
         variables=job.variables,
         jars=job.jars,
-        notes=(*_notes(job, wishes, target, mode), *chosen.advice),
+        notes=(*_list_notes(job, wishes, target, mode), *chosen.advice),
     )
 
 
-def _refuse_here(target: str, chosen: Target, job: Job) -> None:
+def _refuse_local_databases(target: str, chosen: ClusterTarget, job: WorkerJob) -> None:
     client = " or --deploy-mode client, which starts the driver here;" if "client" in chosen.modes else ""
     raise Refused(
         f"a driver on {target} was refused; expected a ledger and catalogs in PostgreSQL or behind a server, found "
@@ -86,8 +84,8 @@ def _refuse_here(target: str, chosen: Target, job: Job) -> None:
     )
 
 
-def _notes(job: Job, wishes: Wishes, target: str, mode: str) -> list[str]:
-    notes = [*_state(job), _cores(job, wishes)]
+def _list_notes(job: WorkerJob, wishes: SubmitOptions, target: str, mode: str) -> list[str]:
+    notes = [*_describe_state(job), _describe_cores(job, wishes)]
     names = ", ".join(job.variables)
     if job.variables and mode == "client":
         notes.append(f"set where this runs: {names}")
@@ -103,7 +101,7 @@ def _notes(job: Job, wishes: Wishes, target: str, mode: str) -> list[str]:
     return notes
 
 
-def _state(job: Job) -> list[str]:
+def _describe_state(job: WorkerJob) -> list[str]:
     if job.state in ("approved", "running", "paused"):
         return []
     reason = {
@@ -113,7 +111,7 @@ def _state(job: Job) -> list[str]:
     return [f"the run is {job.state.replace('_', ' ')}: {reason}"]
 
 
-def _cores(job: Job, wishes: Wishes) -> str:
+def _describe_cores(job: WorkerJob, wishes: SubmitOptions) -> str:
     if job.cores is None:
         return "no cap on cores; throttle.cores in errata.yaml sets one"
     total = f", {wishes.workers} workers {job.cores * wishes.workers}" if wishes.workers > 1 else ""

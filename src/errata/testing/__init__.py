@@ -1,5 +1,4 @@
-"""For tests of projects and of Errata itself: named failpoints that stop, kill or delay a command,
-and a list of suppressed subjects.
+"""Helpers for tests of projects and of Errata: failpoints that stop, kill or delay a command, and fake suppressions.
 
 >>> with arm("publish.before_commit", lambda: None):
 ...     pass
@@ -8,6 +7,6 @@ and a list of suppressed subjects.
 from __future__ import annotations
 
 from errata.failpoints import NAMES, arm
-from errata.testing.suppressions import FakeSuppressions
+from errata.testing.erasure import FakeSuppressions
 
 __all__ = ["NAMES", "FakeSuppressions", "arm"]

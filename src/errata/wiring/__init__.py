@@ -1,6 +1,7 @@
-"""Which adapter serves which port: the only package that knows. ``errata.open(project)`` gives a Client.
+"""Wiring: choose the adapter for every port. ``errata.open(project)`` returns a Client.
 
-Nothing is started here. Catalogs are opened when metadata is read, a JVM when a commit is made, Spark when rows are.
+Nothing is started here: catalogs are opened when metadata is read, a JVM when a commit is made, Spark when rows are
+computed.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from errata.client import Client, DoctorCheck, FileProblem
-from errata.executor.desk import Desk
-from errata.executor.ports import Progress
 from errata.ledger import Ledger
 from errata.model.product import Project
-from errata.model.visible import visible
+from errata.ports.hooks import ProgressListener
+from errata.text.escape import escape_text
 from errata.wiring.engines import ProjectEngines
+from errata.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,79 +33,79 @@ def open_project(
     *,
     spark: SparkSession | None = None,
     narrate: Callable[[str], None] | None = None,
-    progress: Callable[[str, int, str], Progress] | None = None,
+    progress: Callable[[str, int, str], ProgressListener] | None = None,
 ) -> Client:
-    """A client of the project in this directory; ``spark`` uses the caller's session."""
+    """Open the project in this directory; ``spark`` is the caller's session, if Errata should use it."""
     from errata.project import load_project
 
     loaded = load_project(project)
-    ledger = Ledger.open(loaded.ledger, redact=loaded.redact, wrapping=_wrapping(loaded))
+    ledger = Ledger.open(loaded.ledger, redact=loaded.redact, wrapping=_build_key_loader(loaded))
     engines = ProjectEngines(loaded, ledger, spark)
-    say = narrate or _say
-    desk = Desk(
+    say = narrate or _print_line
+    workspace = Workspace(
         loaded,
         ledger,
         engines,
         now=lambda: datetime.now(UTC),
         narrate=lambda text: say(loaded.redact(text)),
-        progress=progress or _Silent,
+        progress=progress or _NoProgress,
     )
 
-    return Client(desk, _Tools(desk, engines))
+    return Client(workspace, _Tools(workspace, engines))
 
 
-def _wrapping(project: Project) -> Callable[[], bytes] | None:
-    """The key that wraps those of people, read when the first of them is needed."""
+def _build_key_loader(project: Project) -> Callable[[], bytes] | None:
+    """A loader for the key that wraps people's keys; it is read when first needed. None if none is configured."""
     setting = project.evidence.subject_key
     if setting is None:
         return None
 
     @cache
     def key() -> bytes:
-        from errata.evidence.keys import load_signing_key, wrapping_key
+        from errata.evidence.keys import derive_wrapping_key, load_signing_key
 
-        return wrapping_key(load_signing_key(setting, Path(project.root), "evidence.subject_key"))
+        return derive_wrapping_key(load_signing_key(setting, Path(project.root), "evidence.subject_key"))
 
     return key
 
 
 @dataclass(frozen=True, slots=True)
 class _Tools:
-    """Questions about the project itself."""
+    """The commands about the project itself: doctor, check, adopt."""
 
-    desk: Desk
+    workspace: Workspace
     engines: ProjectEngines
 
     def doctor(self, *, deep: bool) -> tuple[DoctorCheck, ...]:
-        """Java, jars, catalogs, ledger, guards."""
-        from errata.wiring.doctor import examine
+        """Check Java, jars, catalogs, ledger and guards."""
+        from errata.wiring.doctor import run_checks
 
-        return examine(self.desk, self.engines, deep=deep)
+        return run_checks(self.workspace, self.engines, deep=deep)
 
     def check(self) -> tuple[FileProblem, ...]:
-        """The project files against the transforms and the tables."""
+        """Check the project files against the transforms and the tables."""
         from errata.project.check import check_project
-        from errata.wiring.vetting import ref_problems, rule_problems
+        from errata.wiring.rule_check import find_ref_problems, find_rule_problems
 
-        found = check_project(self.desk.project, self.engines.tables)
+        found = check_project(self.workspace.project, self.engines.tables)
         said = {(problem.file, problem.key) for problem in found}
-        project, tables = self.desk.project, self.engines.tables
-        more = (*ref_problems(project, self.engines.pins), *rule_problems(project, tables))
+        project, tables = self.workspace.project, self.engines.tables
+        more = (*find_ref_problems(project, self.engines.pins), *find_rule_problems(project, tables))
         return (*found, *(problem for problem in more if (problem.file, problem.key) not in said))
 
     def adopt(self, table: str) -> str:
-        """A product file drafted from an existing table."""
+        """Draft a product file from an existing table."""
         from errata.project.adopt import draft_product
 
         return draft_product(self.engines.tables.describe(table))
 
 
-def _say(text: str) -> None:
-    sys.stderr.write(f"{visible(text)}\n")
+def _print_line(text: str) -> None:
+    sys.stderr.write(f"{escape_text(text)}\n")
 
 
-class _Silent:
-    """Nobody watches."""
+class _NoProgress:
+    """A progress listener that shows nothing."""
 
     def __init__(self, run_id: str, partitions: int, unit: str) -> None:
         pass
@@ -113,7 +114,7 @@ class _Silent:
         """A chunk was adopted."""
 
     def show(self, chunk_id: str, text: str | None) -> None:
-        """What a chunk is doing."""
+        """A chunk's status changed."""
 
     def close(self) -> None:
-        """The worker stops."""
+        """The worker stopped."""

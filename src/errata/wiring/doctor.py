@@ -1,4 +1,4 @@
-"""Doctor: is everything there that a correction will need? Changes nothing but, if asked to, a table of its own."""
+"""`errata doctor`: check everything that a correction needs. Read-only, except for the temporary table of ``deep``."""
 
 from __future__ import annotations
 
@@ -10,66 +10,67 @@ from typing import TYPE_CHECKING
 
 from errata.client import DoctorCheck
 from errata.errors import ErrataError
-from errata.jars import groups_for, listed, require
+from errata.jars import find_required_groups, list_jars, require_jars
 from errata.ledger import HazardRecord, Ledger
-from errata.model.beside import beside_table
-from errata.model.partition import fold_text, list_text
+from errata.model.partition import format_partition_list, format_ranges
 from errata.model.product import Catalog, Project
 from errata.model.refs import GUARD, PREFIX
-from errata.model.secrets import without_passwords
+from errata.model.side_tables import find_side_table
+from errata.text.secrets import hide_passwords
 
 if TYPE_CHECKING:
-    from errata.executor.desk import Desk
     from errata.wiring.engines import ProjectEngines
+    from errata.workspace import Workspace
 
-__all__ = ["examine"]
-
-_SHOWN = 3
+_MAX_SHOWN = 3
 _CATALOG_HINT = "check catalogs and storage in errata.yaml, and that the catalog can be reached from here"
-_SHOWN = 3
-"""Refs of other ledgers that are named."""
+_MAX_SHOWN = 3
+"""Maximum number of missing files, or of refs of other ledgers, to list."""
 
 
-def examine(desk: Desk, engines: ProjectEngines, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
-    """Every check, whatever the others found.
+def run_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
+    """Run every check, even if others failed.
 
-    ``deep`` starts a JVM to ask the catalogs from Java as well, and tries branches and tags on a throw-away table.
+    ``deep`` starts a JVM to reach the catalogs from Java as well, and tries branches and tags on a temporary table.
     """
-    project = desk.project
-    # drivers quote addresses, and these may hold a password
+    project = workspace.project
+    # drivers quote addresses, which may contain a password
     return tuple(
-        replace(check, found=without_passwords(project.redact(check.found)), hint=project.redact(check.hint))
-        for check in _checks(desk, engines, deep=deep)
+        replace(check, found=hide_passwords(project.redact(check.found)), hint=project.redact(check.hint))
+        for check in _iterate_checks(workspace, engines, deep=deep)
     )
 
 
-def _checks(desk: Desk, engines: ProjectEngines, *, deep: bool) -> Iterator[DoctorCheck]:
-    project, ledger = desk.project, desk.ledger
-    yield _java()
-    yield _spark()
-    for group in groups_for(project):
-        yield _tried(f"jars {group}", partial(_jars, group), "errata jars fetch")
-    yield _tried("ledger", lambda: f"{ledger.database()}, {len(ledger.runs())} runs, id {ledger.ledger_id}",
+def _iterate_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool) -> Iterator[DoctorCheck]:
+    project, ledger = workspace.project, workspace.ledger
+    yield _check_java()
+    yield _check_spark()
+    for group in find_required_groups(project):
+        yield _try_check(f"jars {group}", partial(_describe_jars, group), "errata jars fetch")
+    yield _try_check("ledger", lambda: f"{ledger.database()}, {len(ledger.runs.list())} runs, id {ledger.ledger_id}",
                  "check the ledger url")  # fmt: skip
-    yield _rules(ledger)
-    yield _audit(ledger)
-    yield _heads(project, ledger)
+    yield _check_constraints(ledger)
+    yield _check_audit(ledger)
+    yield _check_heads(project, ledger)
     for catalog in project.catalogs.values():
-        yield _tried(f"catalog {catalog.name}", partial(_catalog, catalog, engines), _CATALOG_HINT)
+        yield _try_check(f"catalog {catalog.name}", partial(_describe_catalog, catalog, engines), _CATALOG_HINT)
         if deep:
-            yield _tried(f"catalog {catalog.name} in Java", partial(_in_java, catalog, engines), _CATALOG_HINT)
+            yield _try_check(
+                f"catalog {catalog.name} in Java", partial(_describe_java_catalog, catalog, engines), _CATALOG_HINT
+            )
             yield _probe_refs(project, catalog, engines)
     for product in project.products.values():
-        yield _tried(f"table {product.target.table}", lambda p=product: _table(engines, p.target.table), "errata check")  # type: ignore[misc]
-        yield from _held(ledger, engines, product.target.table)
-    for table in _tables(project):
-        yield _tried(f"refs {table}", partial(_leftover_refs, desk, table), "errata cleanup")
-    for hazard in ledger.open_hazards():
-        yield from _hazard(ledger, engines, hazard)
+        table = product.target.table
+        yield _try_check(f"table {table}", partial(_describe_table, engines, table), "errata check")
+        yield from _check_main(ledger, engines, table)
+    for table in _list_tables(project):
+        yield _try_check(f"refs {table}", partial(_describe_leftover_refs, workspace, table), "errata cleanup")
+    for hazard in ledger.guards.open_hazards():
+        yield from _check_hazard(ledger, engines, hazard)
 
 
-def _hazard(ledger: Ledger, engines: ProjectEngines, hazard: HazardRecord) -> Iterator[DoctorCheck]:
-    """The guard that files of a rollback depend on, and whether every file of their partitions is there."""
+def _check_hazard(ledger: Ledger, engines: ProjectEngines, hazard: HazardRecord) -> Iterator[DoctorCheck]:
+    """Check the guard that a rollback's files depend on, and that every file of its partitions exists."""
     present = GUARD in engines.pins.refs(hazard.table)
     yield DoctorCheck(
         f"guard {hazard.table}",
@@ -77,30 +78,30 @@ def _hazard(ledger: Ledger, engines: ProjectEngines, hazard: HazardRecord) -> It
         "there" if present else f"branch {GUARD} is gone while rolled-back files depend on it",
         "" if present else "errata cleanup puts it back; let no expiry run before",
     )
-    rollback = ledger.publication(hazard.pub_id)
-    manifest = ledger.manifest(rollback.run_id)
-    if beside_table(manifest):
+    rollback = ledger.publications.get(hazard.pub_id)
+    manifest = ledger.runs.manifest(rollback.run_id)
+    if find_side_table(manifest):
         return
-    name, scope = f"files {hazard.pub_id}", fold_text(manifest.target.grain, rollback.partitions)
+    name, scope = f"files {hazard.pub_id}", format_ranges(manifest.target.grain, rollback.partitions)
     try:
         count, missing = engines.rows.missing_files(manifest.target, rollback.partitions)
     except ErrataError as error:
         yield DoctorCheck(name, ok=False, found=error.message, hint=_CATALOG_HINT)
         return
-    listed = list_text(manifest.target.grain, rollback.partitions)
+    listed = format_partition_list(manifest.target.grain, rollback.partitions)
     yield DoctorCheck(
         name,
         not missing,
         f"all {count} of {scope} are there"
         if not missing
         else f"{len(missing)} of {count} of {scope} are gone, and "
-        f"readers of them fail: {', '.join(missing[:_SHOWN])}{' …' if len(missing) > _SHOWN else ''}",
+        f"readers of them fail: {', '.join(missing[:_MAX_SHOWN])}{' …' if len(missing) > _MAX_SHOWN else ''}",
         "" if not missing else f'errata plan {manifest.product} --partitions {listed} --reason "…" computes them again',
     )
 
 
-def _java() -> DoctorCheck:
-    from errata.engines.spark.jvm import SUPPORTED_JAVA, java_version
+def _check_java() -> DoctorCheck:
+    from errata.engines.spark.runtime.jvm import SUPPORTED_JAVA, java_version
 
     version = java_version()
     ok = version in SUPPORTED_JAVA
@@ -108,7 +109,7 @@ def _java() -> DoctorCheck:
     return DoctorCheck("java", ok, found, "" if ok else "install openjdk-17-jre-headless or set JAVA_HOME")
 
 
-def _spark() -> DoctorCheck:
+def _check_spark() -> DoctorCheck:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -120,23 +121,23 @@ def _spark() -> DoctorCheck:
     return DoctorCheck("spark", ok, f"pyspark {found}", hint)
 
 
-def _jars(group: str) -> str:
-    paths = require(jars=listed(group))
+def _describe_jars(group: str) -> str:
+    paths = require_jars(jars=list_jars(group))
     return f"{len(paths)} verified in {Path(paths[0]).parent}"
 
 
-def _catalog(catalog: Catalog, engines: ProjectEngines) -> str:
+def _describe_catalog(catalog: Catalog, engines: ProjectEngines) -> str:
     return f"{catalog.type}, answers; namespaces: {engines.catalogs.reach(catalog.name)}"
 
 
-def _in_java(catalog: Catalog, engines: ProjectEngines) -> str:
+def _describe_java_catalog(catalog: Catalog, engines: ProjectEngines) -> str:
     return f"{catalog.type}, answers; namespaces: {engines.java.reach(catalog.name)}"
 
 
 def _probe_refs(project: Project, catalog: Catalog, engines: ProjectEngines) -> DoctorCheck:
-    """Branches, tags and register_table, tried on a table that is dropped again."""
+    """Try branches, tags and register_table on a temporary table."""
     from errata.engines.iceberg.catalogs import split_table
-    from errata.engines.iceberg.probe import probe
+    from errata.engines.iceberg.metadata.catalog_probe import probe_catalog
 
     name = f"refs {catalog.name}"
     targets = [split_table(product.target.table) for product in project.products.values()]
@@ -145,7 +146,7 @@ def _probe_refs(project: Project, catalog: Catalog, engines: ProjectEngines) -> 
         namespace = next(of_products, None) or next(iter(engines.catalogs.open(catalog.name).list_namespaces()), None)
         if namespace is None:
             return DoctorCheck(name, ok=True, found="not tried: the catalog has no namespace to make a table in")
-        kept = probe(engines.catalogs, catalog.name, namespace)
+        kept = probe_catalog(engines.catalogs, catalog.name, namespace)
     except ErrataError as error:
         return DoctorCheck(name, ok=False, found=error.message, hint="try as someone who may create and drop tables")
     words = {"branches": kept.branch, "tags": kept.tag, "their retention": kept.retention}
@@ -156,33 +157,33 @@ def _probe_refs(project: Project, catalog: Catalog, engines: ProjectEngines) -> 
     return DoctorCheck(name, not lost, told, "use a catalog that keeps branches and tags" if lost else "")
 
 
-def _rules(ledger: Ledger) -> DoctorCheck:
+def _check_constraints(ledger: Ledger) -> DoctorCheck:
     missing = ledger.missing_triggers()
     return DoctorCheck(
-        "ledger rules", not missing, _enforced(ledger) if not missing else f"missing: {', '.join(missing)}",
+        "ledger rules", not missing, _describe_enforcement(ledger) if not missing else f"missing: {', '.join(missing)}",
         "" if not missing else "someone changed the ledger's schema: errata audit verify",
     )  # fmt: skip
 
 
-def _enforced(ledger: Ledger) -> str:
-    """A SQLite file has one owner; a server has roles, and workers need not be the one that owns the tables."""
+def _describe_enforcement(ledger: Ledger) -> str:
+    """Describe how the ledger's rules are enforced; on PostgreSQL, warn if this role owns the tables."""
     could = ledger.owns_tables() and ledger.database().startswith("PostgreSQL")
     return "all enforced" + ("; this role owns the tables and could lift them: errata ledger roles" if could else "")
 
 
-def _audit(ledger: Ledger) -> DoctorCheck:
-    check = ledger.verify_audit()
+def _check_audit(ledger: Ledger) -> DoctorCheck:
+    check = ledger.audit.verify()
     found = f"{check.entries} entries verified" if check.ok else str(check.reason)
     return DoctorCheck("audit chain", check.ok, found, "" if check.ok else "errata audit verify")
 
 
-def _heads(project: Project, ledger: Ledger) -> DoctorCheck:
-    from errata.executor.witnessing import lag_of
+def _check_heads(project: Project, ledger: Ledger) -> DoctorCheck:
+    from errata.evidence.head_export import measure_lag
 
     place = project.evidence.heads
     if place is None:
         return DoctorCheck("audit heads", ok=True, found="not exported: evidence.heads says where to")
-    lag = lag_of(project, ledger)
+    lag = measure_lag(project, ledger)
     is_there = Path(place).is_dir()
     found = f"of entry {lag.newest}, {lag.behind} behind" if lag.newest else "none yet"
     if lag.seconds:
@@ -192,39 +193,39 @@ def _heads(project: Project, ledger: Ledger) -> DoctorCheck:
     return DoctorCheck("audit heads", ok, told, "" if ok else "errata audit head")
 
 
-def _table(engines: ProjectEngines, table: str) -> str:
+def _describe_table(engines: ProjectEngines, table: str) -> str:
     facts = engines.tables.describe(table)
     return f"{len(facts.columns)} columns, format v{facts.format_version}"
 
 
-def _tables(project: Project) -> tuple[str, ...]:
-    """Every table that a run of this project may leave refs on, targets first."""
+def _list_tables(project: Project) -> tuple[str, ...]:
+    """Tables on which a run of this project may leave refs, targets first."""
     products = project.products.values()
     read = (source.table for product in products for source in product.inputs if source.table)
     return tuple(dict.fromkeys([*(product.target.table for product in products), *read]))
 
 
-def _leftover_refs(desk: Desk, table: str) -> str:
-    """What ended runs left on a table, and what is not this ledger's; nothing is removed here."""
-    from errata.executor.sweeping import find_leftovers, find_unknown_refs
+def _describe_leftover_refs(workspace: Workspace, table: str) -> str:
+    """Describe refs that finished runs left on a table and refs of other ledgers. Removes nothing."""
+    from errata.publishing.sweep import find_leftovers, find_unknown_refs
 
-    own = [ref for ref in desk.engines.pins.refs(table) if ref.startswith(PREFIX)]
-    left = find_leftovers(desk, table).get(table, {})
-    unknown = find_unknown_refs(desk, own)
+    own = [ref for ref in workspace.engines.pins.refs(table) if ref.startswith(PREFIX)]
+    left = find_leftovers(workspace, table).get(table, {})
+    unknown = find_unknown_refs(workspace, own)
     told = [f"{len(own)} of Errata"]
     if left:
         told.append(f"{len(left)} of finished runs: the next command that writes to it removes them, or errata cleanup")
     if unknown:
-        shown = ", ".join(unknown[:_SHOWN]) + (" …" if len(unknown) > _SHOWN else "")
+        shown = ", ".join(unknown[:_MAX_SHOWN]) + (" …" if len(unknown) > _MAX_SHOWN else "")
         told.append(f"{len(unknown)} of runs that are not in this ledger, which are left alone: {shown}")
     return "; ".join(told)
 
 
-def _held(ledger: Ledger, engines: ProjectEngines, table: str) -> Iterator[DoctorCheck]:
-    """Whether main holds what the ledger has accepted; nothing is said of a table without publications."""
-    from errata.executor.standing import find_set_backs
+def _check_main(ledger: Ledger, engines: ProjectEngines, table: str) -> Iterator[DoctorCheck]:
+    """Check that main holds what the ledger has accepted; no check for a table without publications."""
+    from errata.publishing.set_back import find_set_backs
 
-    accepted = ledger.accepted(table)
+    accepted = ledger.partitions.accepted(table)
     if not accepted:
         return
     name = f"main {table}"
@@ -239,7 +240,7 @@ def _held(ledger: Ledger, engines: ProjectEngines, table: str) -> Iterator[Docto
         yield DoctorCheck(name, ok=False, found=one.told, hint=one.next)
 
 
-def _tried(name: str, look: Callable[[], str], hint: str) -> DoctorCheck:
+def _try_check(name: str, look: Callable[[], str], hint: str) -> DoctorCheck:
     try:
         return DoctorCheck(name, ok=True, found=look())
     except ErrataError as error:

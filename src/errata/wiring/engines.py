@@ -1,4 +1,4 @@
-"""The adapters of one project, each made when first used: metadata, then a JVM, then Spark."""
+"""The adapters of one project, each created on first use: metadata first, a JVM or Spark only when needed."""
 
 from __future__ import annotations
 
@@ -13,39 +13,47 @@ from typing import TYPE_CHECKING, Any
 
 from errata.canonical import digest_of
 from errata.errors import SetupError
-from errata.executor.desk import Engines
-from errata.executor.ports import ErasedSubjects, OutsideReader, PinKeeper, QuarantineTable, RowReader, Suppressions
 from errata.ledger import Ledger
 from errata.model.manifest import Code, TargetPin
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
-from errata.model.throttle import Throttle
-from errata.planner.ports import HistoryReader, InputFacts, InputReader, TableReader, TargetReader
+from errata.model.product.throttle import Throttle
+from errata.ports.erasure import ErasedSubjects, Suppressions
+from errata.ports.tables import (
+    HistoryReader,
+    InputReader,
+    InputState,
+    OutsideReader,
+    QuarantineTable,
+    RowReader,
+    TableReader,
+    TagKeeper,
+    TargetReader,
+)
+from errata.workspace import Engines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from errata.engines.bell import CommandBell
     from errata.engines.files.source import FileSource
-    from errata.engines.iceberg.beside import IcebergBeside
-    from errata.engines.iceberg.java import JavaIceberg
-    from errata.engines.iceberg.metadata import IcebergMetadata, TableLoader
-    from errata.engines.iceberg.published import IcebergPublishing
-    from errata.engines.iceberg.staged import IcebergStaging
-    from errata.engines.probes import SignalProbes
-    from errata.engines.spark.carry import SparkRewriter
-    from errata.engines.spark.corrections import SparkBeside
-    from errata.engines.spark.measure import SparkMeasurer
-    from errata.engines.spark.session import SparkRuntime
-    from errata.engines.spark.stage import SparkChunks
-    from errata.engines.spark.write import SparkWriter
+    from errata.engines.hooks.alarm import CommandAlarm
+    from errata.engines.hooks.probes import SignalProbes
+    from errata.engines.iceberg.commits.java import JavaIceberg
+    from errata.engines.iceberg.commits.publish import IcebergPublishing
+    from errata.engines.iceberg.commits.side_tables import IcebergSideTables
+    from errata.engines.iceberg.commits.staging import IcebergStaging
+    from errata.engines.iceberg.metadata.tables import IcebergMetadata, TableLoader
+    from errata.engines.spark.compute.chunks import SparkChunkEngine
+    from errata.engines.spark.measure.measurer import SparkMeasurer
+    from errata.engines.spark.runtime.spark_session import SparkRuntime
+    from errata.engines.spark.write.append import SparkWriter
+    from errata.engines.spark.write.rewrite import SparkRewriter
+    from errata.engines.spark.write.side_tables import SparkSideTables
     from errata.jars import Jar
-
-__all__ = ["ProjectEngines"]
 
 
 class ProjectEngines:
-    """The adapters of one project, each made when first used."""
+    """The adapters of one project, each created on first use."""
 
     def __init__(self, project: Project, ledger: Ledger, spark: SparkSession | None = None) -> None:
         self._project = project
@@ -54,24 +62,24 @@ class ProjectEngines:
 
     @property
     def log(self) -> Path:
-        """Where Java and Spark talk."""
+        """Log file for the output of Java and Spark."""
         return Path(self._project.root) / ".errata" / "logs" / f"spark-{datetime.now(UTC):%Y%m%d}.log"
 
     @cached_property
     def catalogs(self) -> TableLoader:
-        """The catalogs without a JVM; what reads metadata shares them."""
-        from errata.engines.iceberg.metadata import TableLoader
+        """Catalogs without a JVM, shared by all metadata readers."""
+        from errata.engines.iceberg.metadata.tables import TableLoader
 
         return TableLoader(self._project.catalogs)
 
     def close(self) -> None:
-        """Give back connections to catalogs; the JVM, if there is one, ends with the process."""
+        """Close the catalog connections; the JVM, if any, ends with the process."""
         self.catalogs.close()
 
     @cached_property
     def metadata(self) -> IcebergMetadata:
         """Table metadata without a JVM."""
-        from errata.engines.iceberg.metadata import IcebergMetadata
+        from errata.engines.iceberg.metadata.tables import IcebergMetadata
 
         return IcebergMetadata(self.catalogs)
 
@@ -94,68 +102,68 @@ class ProjectEngines:
 
     @property
     def jars(self) -> tuple[Jar, ...]:
-        """The archives that this project's catalogs and places need."""
-        from errata.jars import groups_for, listed
+        """The jars that this project's catalogs and storage need."""
+        from errata.jars import find_required_groups, list_jars
 
-        return listed(*groups_for(self._project))
+        return list_jars(*find_required_groups(self._project))
 
     @property
     def inputs(self) -> InputReader:
-        """Inputs of either kind."""
-        return _Inputs(self.metadata, self.sources)
+        """Inputs, tables or files."""
+        return _InputRouter(self.metadata, self.sources)
 
     @cached_property
-    def pins(self) -> PinKeeper:
+    def pins(self) -> TagKeeper:
         """Tags, without a JVM."""
-        from errata.engines.iceberg.pins import IcebergPins
+        from errata.engines.iceberg.metadata.tags import IcebergTags
 
-        return IcebergPins(self.catalogs)
+        return IcebergTags(self.catalogs)
 
     @cached_property
     def history(self) -> HistoryReader:
         """Commits of tables, without a JVM."""
-        from errata.engines.iceberg.history import IcebergHistory
+        from errata.engines.iceberg.metadata.history import IcebergHistory
 
         return IcebergHistory(self.catalogs)
 
     @cached_property
     def rows(self) -> RowReader:
         """Single rows, without a JVM."""
-        from errata.engines.iceberg.rows import IcebergRows
+        from errata.engines.iceberg.metadata.rows import IcebergRowReader
 
-        return IcebergRows(self.catalogs)
+        return IcebergRowReader(self.catalogs)
 
     @cached_property
     def outside(self) -> OutsideReader:
-        """What a candidate left alone, without a JVM."""
-        from errata.engines.iceberg.outside import IcebergOutside
+        """Comparison of files outside a candidate's scope, without a JVM."""
+        from errata.engines.iceberg.metadata.untouched import IcebergOutsideReader
 
-        return IcebergOutside(self.catalogs)
+        return IcebergOutsideReader(self.catalogs)
 
     @cached_property
     def quarantine(self) -> QuarantineTable:
-        """Rows that runs set aside, without a JVM."""
-        from errata.engines.iceberg.quarantine import IcebergQuarantine
+        """Quarantine tables, without a JVM."""
+        from errata.engines.iceberg.metadata.quarantine import IcebergQuarantine
 
         return IcebergQuarantine(self.catalogs)
 
     @cached_property
     def suppressions(self) -> Suppressions:
-        """Who may not become visible again; nobody where no product names subjects."""
+        """Suppression of erased subjects; empty if no product names subjects."""
         subjects: dict[str, tuple[str, ...]] = {}
         for product in self._project.products.values():
             known = subjects.get(product.target.table, ())
             subjects[product.target.table] = tuple(dict.fromkeys((*known, *product.target.subjects)))
         if not any(subjects.values()):
-            return _Nobody()
-        from errata.engines.spark.erased import SparkSuppressions
+            return _NoSuppressions()
+        from errata.engines.spark.measure.erasure import SparkSuppressions
 
         return SparkSuppressions(self.erased, subjects, lambda: self.runtime.session)
 
     @cached_property
     def erased(self) -> ErasedSubjects:
         """The list of erased subjects, without a JVM."""
-        from errata.engines.iceberg.erased import IcebergErased
+        from errata.engines.iceberg.metadata.erasure_list import IcebergErasureList
 
         settings = self._project.erasure
         if settings is None:
@@ -166,19 +174,19 @@ class ProjectEngines:
 
         @cache
         def key() -> bytes:
-            from errata.evidence.keys import hashing_key, load_signing_key
+            from errata.evidence.keys import derive_hashing_key, load_signing_key
 
-            return hashing_key(load_signing_key(settings.key, Path(self._project.root), "erasure.key"))
+            return derive_hashing_key(load_signing_key(settings.key, Path(self._project.root), "erasure.key"))
 
-        return IcebergErased(self.catalogs, settings.table, key)
+        return IcebergErasureList(self.catalogs, settings.table, key)
 
     def code(self, product: Product) -> tuple[Code, bytes]:
-        """The project's code as it is now."""
-        from errata import __version__
-        from errata.project.code import git_state, lock_digest, zip_code
+        """The project's current code: its description, and the zip."""
+        from errata._version import __version__
+        from errata.project.code import compute_lock_digest, read_git_state, zip_code
 
         content, digest = zip_code(self._project.root)
-        commit, dirty = git_state(self._project.root)
+        commit, dirty = read_git_state(self._project.root)
         transform = product.transform
         code = Code(
             call=transform.call,
@@ -186,7 +194,7 @@ class ProjectEngines:
             config=transform.config,
             zip_digest=digest,
             config_digest=digest_of(transform.config),
-            lock_digest=lock_digest(self._project.root),
+            lock_digest=compute_lock_digest(self._project.root),
             jars={jar.coordinate: jar.sha256 for jar in self.jars},
             git_commit=commit,
             git_dirty=dirty,
@@ -196,90 +204,90 @@ class ProjectEngines:
 
     @cached_property
     def runtime(self) -> SparkRuntime:
-        """JVM and session."""
-        from errata.engines.spark.jvm import class_path, is_submitted
-        from errata.engines.spark.session import SparkRuntime
-        from errata.jars import require
-        from errata.wiring.shipped import require_shipped
+        """The JVM and the Spark session, each started on first use."""
+        from errata.engines.spark.runtime.jvm import class_path, is_submitted
+        from errata.engines.spark.runtime.spark_session import SparkRuntime
+        from errata.jars import require_jars
+        from errata.jars.shipped import require_shipped
 
         brought = self._spark is not None or is_submitted()
-        runtime = SparkRuntime(self._project, () if brought else require(jars=self.jars), self.log, self._spark)
+        runtime = SparkRuntime(self._project, () if brought else require_jars(jars=self.jars), self.log, self._spark)
         if self._spark is None and is_submitted():
             require_shipped(self.jars, class_path(runtime.gateway))
         return runtime
 
     @cached_property
     def java(self) -> JavaIceberg:
-        """Iceberg in the JVM."""
-        from errata.engines.iceberg.java import JavaIceberg
+        """Iceberg's Java API in the JVM."""
+        from errata.engines.iceberg.commits.java import JavaIceberg
 
         return JavaIceberg(self.runtime.gateway, self._project.catalogs, self.runtime.hadoop)
 
     @cached_property
     def staging(self) -> IcebergStaging:
         """Run branches and candidates."""
-        from errata.engines.iceberg.staged import IcebergStaging
+        from errata.engines.iceberg.commits.staging import IcebergStaging
 
         return IcebergStaging(self.java)
 
     @cached_property
     def publishing(self) -> IcebergPublishing:
-        """Publications and their undo."""
-        from errata.engines.iceberg.published import IcebergPublishing
+        """Publications and their undo branches."""
+        from errata.engines.iceberg.commits.publish import IcebergPublishing
 
         return IcebergPublishing(self.java, lambda: self._rewriter)
 
     @cached_property
     def _files(self) -> SparkWriter:
-        """Files of data frames, committed by Errata."""
-        from errata.engines.spark.write import SparkWriter
+        """Appends of data frames, committed by Errata."""
+        from errata.engines.spark.write.append import SparkWriter
 
         return SparkWriter(self.java)
 
     @cached_property
     def _rewriter(self) -> SparkRewriter:
-        """Rows written anew, which few publications need."""
-        from errata.engines.spark.carry import SparkRewriter
+        """Rewrites of rows, which few publications need."""
+        from errata.engines.spark.write.rewrite import SparkRewriter
 
         return SparkRewriter(self.runtime, self._files)
 
     @cached_property
-    def beside(self) -> IcebergBeside:
-        """Tables beside targets."""
-        from errata.engines.iceberg.beside import IcebergBeside
+    def beside(self) -> IcebergSideTables:
+        """Commits to side tables."""
+        from errata.engines.iceberg.commits.side_tables import IcebergSideTables
 
-        return IcebergBeside(self.java)
+        return IcebergSideTables(self.java)
 
     @cached_property
-    def writer(self) -> SparkBeside:
-        """Rows of tables beside targets."""
-        from errata.engines.spark.corrections import SparkBeside
+    def writer(self) -> SparkSideTables:
+        """Writes of rows to side tables."""
+        from errata.engines.spark.write.side_tables import SparkSideTables
 
-        return SparkBeside(self.runtime, self._files)
+        return SparkSideTables(self.runtime, self._files)
 
     def hold_to(self, throttle: Throttle) -> None:
-        """Cores and pool of the run at hand."""
+        """Use the cores and pool of the current run."""
         self.runtime.hold_to(throttle)
 
     @cached_property
-    def chunks(self) -> SparkChunks:
-        """Chunks on Spark."""
-        from errata.engines.spark.stage import SparkChunks
+    def chunks(self) -> SparkChunkEngine:
+        """Computation of chunks on Spark."""
+        from errata.engines.spark.compute.chunks import SparkChunkEngine
 
-        cache = _code_cache(Path(self._project.root))
-        return SparkChunks(self.runtime, self._files, self.sources, cache, self.quarantine.ensure)
+        cache = _choose_code_cache(Path(self._project.root))
+        return SparkChunkEngine(self.runtime, self._files, self.sources, cache, self.quarantine.ensure)
 
     @cached_property
     def measurer(self) -> SparkMeasurer:
         """Measurements on Spark."""
-        from errata.engines.spark.measure import SparkMeasurer
+        from errata.engines.spark.measure.measurer import SparkMeasurer
 
-        return SparkMeasurer(self.runtime.session, self._ledger.get_part, self.publishing.files_of)
+        return SparkMeasurer(self.runtime.session, self._ledger.parts.get, self.publishing.files_of)
 
     @cached_property
     def probes(self) -> SignalProbes:
         """Health signals."""
-        from errata.engines.probes import SignalProbes
+        from errata.engines.hooks.probes import SignalProbes
 
         def lake(query: str) -> Any:
             row = self.runtime.session.sql(query).first()
@@ -288,62 +296,62 @@ class ProjectEngines:
         return SignalProbes(Path(self._project.root), {"ledger": self._ledger.scalar, "lake": lake})
 
     @property
-    def alarm(self) -> CommandBell:
-        """The command that is told of broken glass."""
-        from errata.engines.bell import CommandBell
+    def alarm(self) -> CommandAlarm:
+        """The break-glass alarm."""
+        from errata.engines.hooks.alarm import CommandAlarm
 
-        return CommandBell(Path(self._project.root), self._project.alarm)
+        return CommandAlarm(Path(self._project.root), self._project.alarm)
 
     @property
-    def content(self) -> _Content:
-        """Content digests, when file lists cannot tell."""
-        return _Content(self)
+    def content(self) -> _LazyContent:
+        """Content digests, for cases that file lists cannot decide."""
+        return _LazyContent(self)
 
 
 @dataclass(frozen=True, slots=True)
-class _Inputs:
+class _InputRouter:
     tables: IcebergMetadata
     files: FileSource
 
-    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputFacts:
-        """From the catalog or from the file listing."""
+    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
+        """Read a table input from the catalog, a file input from the file listing."""
         return (self.tables if source.table else self.files).read_input(source, grain, partitions)
 
 
 @dataclass(frozen=True, slots=True)
-class _Content:
-    """Starts Spark only if it is ever asked."""
+class _LazyContent:
+    """Content digests; starts Spark only on the first call."""
 
     engines: ProjectEngines
 
     def content(
         self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], columns: Sequence[str]
     ) -> dict[str, str]:
-        """Row count and checksum, as the gate measures them."""
+        """Row count and checksums of each partition, as the gate measures them."""
         found = self.engines.measurer.checksums(target.table, snapshot_id, target, partitions, columns)
         return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
 
     def filled(
         self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], columns: Mapping[str, str | None]
     ) -> dict[str, tuple[str, ...]]:
-        """Read from these columns alone."""
+        """Columns that differ from their default, by partition; reads only these columns."""
         return self.engines.measurer.filled(target.table, snapshot_id, target, partitions, columns)
 
 
-class _Nobody:
-    """An empty list of suppressed subjects."""
+class _NoSuppressions:
+    """Suppressions for a project in which no product names subjects."""
 
     def watermark(self, _table: str) -> str:
-        """There is no list."""
+        """Empty: there is no list."""
         return ""
 
     def held(self, _table: str, _target: TargetPin, _snapshots: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-        """Nobody is on it."""
+        """Empty: no subject is listed."""
         return ()
 
 
-def _code_cache(root: Path) -> Path:
-    """Beside the project; elsewhere when that cannot be written, as where a cluster unpacked an archive."""
+def _choose_code_cache(root: Path) -> Path:
+    """The cache in the project, or a temporary directory if that is read-only, as in a cluster's unpacked archive."""
     own = root / ".errata" / "cache"
     there = next(place for place in (own, *own.parents) if place.exists())
     return own if os.access(there, os.W_OK) else Path(tempfile.mkdtemp(prefix="errata-code-"))

@@ -8,15 +8,27 @@ from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
-from errata.executor.exporting import EvidenceView
-from errata.executor.trying import TryView
+from errata.canonical import to_plain
+from errata.commands.upkeep.evidence import EvidenceView
+from errata.gate.diff.movements import build_movement, find_extremes
+from errata.gate.verdict.findings import CandidateSummary
+from errata.gate.verdict.judge import judge_candidate
 from errata.model.audit import GENESIS, Actor, AuditEntry
-from errata.model.codec import plain
-from errata.model.compared import reads_of
-from errata.model.control import comparable
-from errata.model.partition import Grain, expand
+from errata.model.diff import (
+    ChangePattern,
+    ColumnChange,
+    Diff,
+    MetricMoves,
+    OutsideScope,
+    PartitionDiff,
+    SampleRow,
+    SchemaDiff,
+)
+from errata.model.partition import Grain, expand_range, list_comparable
 from errata.model.product import Control, GroupKey, Reconciliation
-from errata.model.views import (
+from errata.ports.measure import Measurement
+from errata.publishing.sql.comparison import build_read_statements
+from errata.views import (
     AcceptedSpan,
     ApprovalView,
     AuditView,
@@ -61,12 +73,10 @@ from errata.model.views import (
     VerdictView,
     WhyView,
 )
-from errata.validator.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff, Together
-from errata.validator.diffview import DiffView, Outside
-from errata.validator.judge import CandidateFacts, CheckResult, judge
-from errata.validator.movements import MetricMoves, extremes, move
-from errata.validator.ports import Measurement
-from unit.validator.manifests import manifest
+from errata.views.checks import CheckResult
+from errata.views.diff import DiffView
+from errata.views.run import TryView
+from unit.gate.manifests import manifest
 
 RUN = "bf-20260214-daily-revenue-7f3a21c0"
 DIGEST = "9be2c0f1" + "0123456789abcdef" * 3 + "cafe0071"
@@ -317,7 +327,7 @@ def grouped_validation() -> ValidateView:
     scope = SCOPE[28:34]
     rule = Reconciliation("gross by currency", "raw", "sum(amount)", "sum(gross)", by=(GroupKey("ccy", "ccy", "ccy"),))
     control = Control("usual gross", "sum(gross)")
-    controls = {day: comparable(Grain.DAY, day, 4) for day in scope}
+    controls = {day: list_comparable(Grain.DAY, day, 4) for day in scope}
     run = manifest(partitions=scope, reconcile=(rule,), control=(control,), control_partitions=controls)
     found: list[Measurement] = []
     for n, day in enumerate(scope):
@@ -334,8 +344,8 @@ def grouped_validation() -> ValidateView:
     for other in {other for names in controls.values() for other in names}:
         found.append(Measurement("control", other, "rowCount", "300"))
         found.append(Measurement("control", other, "control.usual gross", f"30{int(other[-2:]) % 7}850.00"))
-    verdict = judge(run, found, CandidateFacts(dict.fromkeys(scope, 300), run.target.columns))
-    return replace(validation(block=1), checks=tuple(plain(check) for check in verdict.checks), measured=len(found))
+    verdict = judge_candidate(run, found, CandidateSummary(dict.fromkeys(scope, 300), run.target.columns))
+    return replace(validation(block=1), checks=tuple(to_plain(check) for check in verdict.checks), measured=len(found))
 
 
 def rethresholded() -> ValidateView:
@@ -383,15 +393,17 @@ def diff() -> DiffView:
         SampleRow("2026-01-18", "added", {**key, "business_date": date(2026, 1, 18)}, {},
                   {"revenue_usd": Decimal(7), "fx_rate": None}),
     )  # fmt: skip
-    together = (Together(("revenue_usd", "fx_rate"), 1_465_000), Together(("revenue_usd",), 20))
+    together = (ChangePattern(("revenue_usd", "fx_rate"), 1_465_000), ChangePattern(("revenue_usd",), 20))
     found = Diff(SchemaDiff(), parts, columns, sample, ("lineage columns are left out",), together,
                  masked=("account_id",), tolerance={"fx_rate": "0.000001"})  # fmt: skip
-    moves = tuple(move(name, "915555.55", f"{825_000 - 977 * (n * 7 % 45)}.10") for n, name in enumerate(SCOPE))
-    largest, smallest = extremes(moves)
+    moves = tuple(
+        build_movement(name, "915555.55", f"{825_000 - 977 * (n * 7 % 45)}.10") for n, name in enumerate(SCOPE)
+    )
+    largest, smallest = find_extremes(moves)
     metric = MetricMoves("sum(revenue_usd)", "compare", partitions=moves, largest=largest, smallest=smallest)
     return DiffView(
         RUN, "fin.daily_revenue", "5528119922337744001", "5528119922337744000", "day", 15,
-        ("business_date", "account_id", "currency"), found, (metric,), Outside(15),
+        ("business_date", "account_id", "currency"), found, (metric,), OutsideScope(15),
     )  # fmt: skip
 
 
@@ -467,7 +479,7 @@ def dark(**changes: object) -> DarkView:
         "snapshot_id": "5528119922337744001",
         "keep_until": "2026-03-17",
         "rejected": False,
-        "reads": reads_of("lake.fin.daily_revenue", name, "5528119922337744001"),
+        "reads": build_read_statements("lake.fin.daily_revenue", name, "5528119922337744001"),
         "comparison": "SELECT `business_date`, … FROM (…)",
         "view": None,
         "before": f"{name}_before",
@@ -586,7 +598,7 @@ def why() -> WhyView:
 
 
 def accepted() -> RunsView:
-    days, later = expand(Grain.DAY, "2026-01-01", "2026-02-15"), "bf-20260219-daily-revenue-11c0ffee"
+    days, later = expand_range(Grain.DAY, "2026-01-01", "2026-02-15"), "bf-20260219-daily-revenue-11c0ffee"
     published, back = "2026-02-15T09:41:00+00:00", "2026-02-20T08:00:00+00:00"
 
     def span(names: Sequence[str], run: str | None, action: str, at: str, person: str) -> AcceptedSpan:

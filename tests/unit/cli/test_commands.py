@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import typer
 
-from errata.cli.main import build, main
-from errata.cli.session import World
+from errata.cli.app.session import CliEnvironment
+from errata.cli.main import build_app, main
 from errata.errors import ApprovalRefused
 from unit.cli import samples
-from unit.cli.desk import FakeClient, errata
+from unit.cli.sample_client import FakeClient, errata
 
 RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
@@ -39,7 +39,7 @@ def walk(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
         yield from below or [(" ".join((*path, name)), child)]
 
 
-COMMANDS = dict(walk(typer.main.get_command(build())))
+COMMANDS = dict(walk(typer.main.get_command(build_app())))
 
 
 def test_every_command_of_the_interface_is_there():
@@ -374,10 +374,10 @@ def test_progress_is_a_bar_on_a_terminal():
 
     from rich.console import Console
 
-    from errata.cli.progress import Bar
+    from errata.cli.app.progress import TerminalProgress
 
     stream = io.StringIO()
-    bar = Bar(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 45, "day")
+    bar = TerminalProgress(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 45, "day")
     bar.show("c0002", "2026-01-16 … 2026-01-30  running")
     bar.advance(15, 700_000)
     bar.close()
@@ -389,12 +389,12 @@ def test_progress_is_a_bar_on_a_terminal():
 
 def test_a_plan_that_waits_shows_which_approval_no_longer_counts():
     """Two names and one of two approvals would be a riddle."""
-    from errata.cli.render_plan import plan_lines
-    from errata.model.views import QuorumView
+    from errata.cli.render.plan import render_plan
+    from errata.views import QuorumView
 
     void = {"cy": "needs the role approver, now gone"}
     quorum = QuorumView(2, 1, met=False, people=("bo",), told="1 of 2 approvals", may=("dana",), void=void)
-    page = "\n".join(plan_lines(samples.plan(approvals=samples.decision().approvals, quorum=quorum), 100))
+    page = "\n".join(render_plan(samples.plan(approvals=samples.decision().approvals, quorum=quorum), 100))
     assert "1 of 2 approvals" in page
     assert "  ! the approval of cy needs the role approver, now gone" in page
 
@@ -405,27 +405,27 @@ def test_a_hold_has_no_estimate():
 
     from rich.console import Console
 
-    from errata.cli.progress import Bar, Lines
+    from errata.cli.app.progress import LogProgress, TerminalProgress
 
     stream, said = io.StringIO(), list[str]()
-    bar = Bar(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 3, "group")
+    bar = TerminalProgress(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 3, "group")
     bar.advance(1, 0)
     bar.close()
     assert "1/3 groups" in stream.getvalue()
     assert "ETA" not in stream.getvalue()
-    Lines(said.append, RUN, 3, "group").advance(1, 0)
+    LogProgress(said.append, RUN, 3, "group").advance(1, 0)
     assert said == [f"{RUN}  1/3 groups"]
 
 
 def test_a_yes_to_all_groups_is_to_all_of_them():
     """With --wait the question names every partition that will go, and not only those of the next group."""
-    from errata.cli.render_release import preview_lines
+    from errata.cli.render.publish import render_confirmation
 
     groups = samples.groups()
     status = samples.status(groups=groups)
     after = groups.groups[(groups.next or 1) - 1 :]
-    one = "\n".join(preview_lines("publish", samples.plan(), status, 100))
-    every = "\n".join(preview_lines("publish", samples.plan(), status, 100, wait=True))
+    one = "\n".join(render_confirmation("publish", samples.plan(), status, 100))
+    every = "\n".join(render_confirmation("publish", samples.plan(), status, 100, wait=True))
     count = sum(len(group.partitions) for group in after)
     assert len(after) > 1
     assert f"{len(after[0].partitions)} partitions: " in one
@@ -436,11 +436,13 @@ def test_colour_is_left_out_on_request():
     """NO_COLOR is honoured even on a terminal."""
     import io
 
-    from errata.cli.session import Session
+    from errata.cli.app.session import Session
 
     def page(**environ: str) -> str:
         out = io.StringIO()
-        world = World(out=out, err=io.StringIO(), environ={"FORCE_COLOR": "1", "TERM": "xterm-256color", **environ})
+        world = CliEnvironment(
+            out=out, err=io.StringIO(), environ={"FORCE_COLOR": "1", "TERM": "xterm-256color", **environ}
+        )
         Session(world).page(["  ✓ fine"])
         return out.getvalue()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from errata import errors
-from errata.cli.failure import error_data
+from errata.cli.app.failure import error_to_data
 from unit.cli import samples
-from unit.cli.desk import FakeClient, errata
+from unit.cli.sample_client import FakeClient, errata
 
 RUN = samples.RUN
 
@@ -43,7 +43,7 @@ def test_fixed_keys_of_an_error_cannot_be_taken_by_fields():
     """A field named code does not hide the code."""
     error = errors.StateRefused("no")
     error.fields["code"] = "other"
-    assert error_data(error)["error"]["code"] == "state"
+    assert error_to_data(error)["error"]["code"] == "state"
 
 
 @pytest.mark.parametrize(

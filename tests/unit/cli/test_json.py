@@ -9,7 +9,7 @@ import pytest
 
 from errata.errors import PlanRefused, ProjectFileError, RunFailed
 from unit.cli import samples
-from unit.cli.desk import FakeClient, errata
+from unit.cli.sample_client import FakeClient, errata
 
 RUN, DIGEST = samples.RUN, samples.DIGEST
 COUNTS = {"total", "done", "running", "failed", "quarantined", "pending"}

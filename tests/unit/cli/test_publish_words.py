@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from errata.cli.render_publish import deed_words, publish_words
+from errata.cli.render.publish_settings import describe_action, describe_publish
 
 TARGET = "lake.fin.daily"
 MODES = {
@@ -18,33 +18,33 @@ MODES = {
 
 def test_the_default_needs_no_words():
     """The plan's line on partitions has said it."""
-    assert publish_words({"mode": "replace_partitions"}) == publish_words({}) == []
-    assert deed_words("publish", TARGET, {}) == "publish replaces in lake.fin.daily"
-    assert deed_words("rollback", TARGET, MODES["merge"]) == "rollback restores in lake.fin.daily"
-    assert deed_words("cancel", TARGET, MODES["append"]) == "cancel ends the run on lake.fin.daily"
+    assert describe_publish({"mode": "replace_partitions"}) == describe_publish({}) == []
+    assert describe_action("publish", TARGET, {}) == "publish replaces in lake.fin.daily"
+    assert describe_action("rollback", TARGET, MODES["merge"]) == "rollback restores in lake.fin.daily"
+    assert describe_action("cancel", TARGET, MODES["append"]) == "cancel ends the run on lake.fin.daily"
 
 
 @pytest.mark.parametrize("name", MODES)
 def test_every_other_mode_is_told_in_the_plan_and_before_the_deed(name: str):
     """With the tables that it concerns, and whether the target is among them."""
-    told = " ".join(publish_words(MODES[name]))
+    told = " ".join(describe_publish(MODES[name]))
     tables = [value for key, value in MODES[name].items() if key in ("view", "versions", "corrections")]
     assert told
     assert all(str(table) in told for table in tables)
     untouched = f"{TARGET} is not touched"
     for deed in ("publish", "rollback"):
-        said = deed_words(deed, TARGET, MODES[name])
+        said = describe_action(deed, TARGET, MODES[name])
         assert said.startswith(deed)
         assert (untouched in said) == (name in ("swap_view", "version", "corrections"))
 
 
 def test_a_merge_says_what_rows_go_by():
     """Version and deletion are what a reviewer asks first."""
-    told = " ".join(publish_words(MODES["merge"]))
+    told = " ".join(describe_publish(MODES["merge"]))
     assert "a row with an older updated_at changes nothing" in told
     assert "takes keys out where op = 'd'" in told
 
 
 def test_a_table_that_will_be_made_is_shown_with_its_statement():
     """Word for word, because it is run word for word."""
-    assert "first: CREATE TABLE v" in publish_words(MODES["version"])
+    assert "first: CREATE TABLE v" in describe_publish(MODES["version"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errata.cli.render_plan import plan_lines
+from errata.cli.render.plan import render_plan
 from unit.cli import samples
 
 WHY = "days of day are no partitions of lake.fin.daily, which is partitioned by nothing"
@@ -11,7 +11,7 @@ WHY = "days of day are no partitions of lake.fin.daily, which is partitioned by 
 def test_a_plan_in_mode_rewrite_says_why_and_how_much():
     """And that others keep their rows, because they do not keep their files."""
     rewrite = {"why": WHY, "files": 3, "rows": 1_200_000, "bytes": 9_000_000}
-    text = " ".join(" ".join(plan_lines(samples.plan(rewrite=rewrite), 100)).split())
+    text = " ".join(" ".join(render_plan(samples.plan(rewrite=rewrite), 100)).split())
     assert f"rewrites up to 3 files, 1.2 M rows, 9.0 MB {WHY}" in text
     assert "others keep their rows; shared files are written anew" in text
     assert "files untouched" not in text
@@ -19,6 +19,6 @@ def test_a_plan_in_mode_rewrite_says_why_and_how_much():
 
 def test_a_plan_without_shared_files_says_that_nothing_is_written_anew():
     """Bounds prove that each file is of one partition."""
-    text = " ".join(plan_lines(samples.plan(rewrite={"why": WHY, "files": 0, "rows": 0, "bytes": 0}), 100))
+    text = " ".join(render_plan(samples.plan(rewrite={"why": WHY, "files": 0, "rows": 0, "bytes": 0}), 100))
     assert "no file is shared" in text
-    assert "rewrites" not in " ".join(plan_lines(samples.plan(), 100))
+    assert "rewrites" not in " ".join(render_plan(samples.plan(), 100))

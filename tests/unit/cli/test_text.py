@@ -15,14 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errata.cli import helptext, layout, progress
+from errata.cli.app import helptext, progress
+from errata.cli.render import layout
 from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
-from errata.model import human
-from errata.model.groups import held_error
-from errata.model.views import LateInputView, LiveWriteView, PartitionView, RunsView
-from errata.validator.diffview import Outside
+from errata.model.diff import OutsideScope
+from errata.model.groups import build_hold_error
+from errata.text import numbers as human
+from errata.views import LateInputView, LiveWriteView, PartitionView, RunsView
 from unit.cli import samples
-from unit.cli.desk import FakeClient, errata
+from unit.cli.sample_client import FakeClient, errata
 
 GOLDENS = Path(__file__).parent / "goldens"
 RUN, DIGEST = samples.RUN, samples.DIGEST
@@ -67,7 +68,7 @@ def conflict() -> ErrataError:
 
 def held() -> ErrataError:
     until = datetime(2026, 2, 15, 11, 41, 7, tzinfo=UTC)
-    return held_error(RUN, "1h", until, until - timedelta(minutes=12, seconds=5))
+    return build_hold_error(RUN, "1h", until, until - timedelta(minutes=12, seconds=5))
 
 
 def spread(grain: str, names: tuple[str, ...]) -> Callable[[], object]:
@@ -199,7 +200,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "diff": (("diff", RUN), {"status": samples.status(state="validated", next=f"errata publish {RUN}")}),
     "diff-touched": (
         ("diff", RUN),
-        {"diff": replace(samples.diff(), outside=Outside(15, ("2026-02-15", "2026-02-16")), metrics=())},
+        {"diff": replace(samples.diff(), outside=OutsideScope(15, ("2026-02-15", "2026-02-16")), metrics=())},
     ),
     "diff-rejected": (("diff", RUN), {"status": samples.status(state="rejected", next=f"errata diff {RUN}")}),
     "publish": (("publish", RUN), {}),
@@ -388,13 +389,13 @@ def test_numbers_read_as_their_examples_say(module: ModuleType):
 )
 def test_counts_grow_without_a_gap(number: int, text: str):
     """Nothing reads as 1000 k."""
-    assert human.count(number) == text
+    assert human.format_count(number) == text
 
 
 @pytest.mark.parametrize("number, text", [(999, "999 B"), (1_000, "1.0 kB"), (999_960, "1.0 MB"), (10**16, "10000 TB")])
 def test_sizes_grow_without_a_gap(number: int, text: str):
     """Nothing reads as 1000.0 kB."""
-    assert human.size(number) == text
+    assert human.format_size(number) == text
 
 
 @given(st.lists(st.text("abc … %→-", min_size=1, max_size=90), max_size=8), st.integers(40, 110))

@@ -15,17 +15,16 @@ from typing import Any
 import pytest
 
 import errata.errors
-import errata.model.views
-from errata.cli import failure
+import errata.views
+from errata.cli.app import failure
 from errata.errors import ErrataError
 from errata.failpoints import NAMES
-from errata.planner.request import RULES
+from errata.model import diff as diffs
+from errata.model.diff import Diff, MetricMoves, Movement
+from errata.planning.request import RULES
 from errata.project import load_project
-from errata.report.view import AcceptedWarning, Release, ReportView
-from errata.validator import diff as diffs
-from errata.validator.diff import Diff
-from errata.validator.diffview import DiffView
-from errata.validator.movements import MetricMoves, Movement
+from errata.views.diff import DiffView
+from errata.views.report import AcceptedWarning, ReportedPublication, ReportView
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -125,11 +124,11 @@ class TestReference:
         missing = [key for key in _keys(data) if not re.search(rf"`(?:[\w.]+\.)?{re.escape(key)}`", page)]
         assert missing == []
 
-    @pytest.mark.parametrize("view", errata.model.views.__all__)
+    @pytest.mark.parametrize("view", errata.views.__all__)
     def test_every_field_of_a_view_is_documented(self, view: str):
         """Each view has its section, which mentions all its fields."""
         section = _sections(DOCS / "reference" / "json.md")[view]
-        fields = dataclasses.fields(getattr(errata.model.views, view))
+        fields = dataclasses.fields(getattr(errata.views, view))
         assert [field.name for field in fields if f"`{field.name}`" not in section] == []
 
     def test_every_field_of_a_diff_is_documented(self):
@@ -141,10 +140,10 @@ class TestReference:
     @pytest.mark.parametrize(
         "section, kinds",
         [
-            ("DiffView", (diffs.ColumnChange, diffs.PartitionDiff, diffs.SampleRow, diffs.Together)),
+            ("DiffView", (diffs.ColumnChange, diffs.PartitionDiff, diffs.SampleRow, diffs.ChangePattern)),
             ("Distribution", (diffs.Distribution, diffs.Profile, diffs.TopValue)),
             ("MetricMoves", (MetricMoves, Movement)),
-            ("ReportView", (ReportView, AcceptedWarning, Release)),
+            ("ReportView", (ReportView, AcceptedWarning, ReportedPublication)),
         ],
     )
     def test_every_field_within_a_diff_or_report_is_documented(self, section: str, kinds: tuple[type, ...]):

@@ -20,7 +20,7 @@ from pyiceberg.types import DateType, IcebergType, LongType, NestedField, String
 from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
 from errata.engines.iceberg.catalogs import pyiceberg_properties
-from errata.engines.iceberg.metadata import IcebergMetadata, TableLoader
+from errata.engines.iceberg.metadata.tables import IcebergMetadata, TableLoader
 from errata.model.product import Catalog
 
 TYPES: dict[str, IcebergType] = {"day": DateType(), "at": TimestampType(), "region": StringType(), "n": LongType()}

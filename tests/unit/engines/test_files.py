@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from errata.engines.files.pattern import column_of, locate, matches, root_of
+from errata.engines.files.pattern import locate_partition, matches, pattern_root, placeholder_column
 from errata.engines.files.source import FileSource
 from errata.errors import UsageError
 from errata.model.manifest import SourceFile
@@ -65,10 +65,10 @@ def test_one_listing_of_everything_equals_one_per_partition(tmp_path: Path):
     days = [f"2026-01-{n:02d}" for n in range(1, 29)]
     put(tmp_path, *(f"raw/day={day}/{name}.parquet" for day in days for name in "ab"), "raw/day=2026-01-01/x/c.parquet")
     files = FileSource(str(tmp_path))
-    places = {day: locate(f"{tmp_path}/{PATTERN}", Grain.DAY, day) for day in days}
-    single = files._list("file", root_of(f"{tmp_path}/{PATTERN}"), places)
-    files._open["fake"] = files._system("file")
-    together = files._list("fake", root_of(f"{tmp_path}/{PATTERN}"), places)
+    places = {day: locate_partition(f"{tmp_path}/{PATTERN}", Grain.DAY, day) for day in days}
+    single = files._list_partitions("file", pattern_root(f"{tmp_path}/{PATTERN}"), places)
+    files._open["fake"] = files._get_filesystem("file")
+    together = files._list_partitions("fake", pattern_root(f"{tmp_path}/{PATTERN}"), places)
     assert {d: {Path(f.path).name for f in found} for d, found in together.items()} == {
         d: {"a.parquet", "b.parquet"} for d in days
     }
@@ -124,23 +124,26 @@ def test_changed_and_missing_files_are_named(tmp_path: Path):
 )
 def test_patterns_are_filled_by_grain(path: str, grain: Grain, partition: str, directory: str, globs: tuple[str, ...]):
     """Placeholders take the partition's text or a format of its first instant; values are escaped as Hive does."""
-    place = locate(path, grain, partition)
+    place = locate_partition(path, grain, partition)
     assert (place.directory, place.segments) == (directory, globs)
 
 
 def test_globs_stay_inside_a_segment():
     """``*`` does not cross a slash, ``**`` does."""
-    flat, deep = locate("b/{d}/*.csv", Grain.DAY, "2026-01-01"), locate("b/{d}/**/*.csv", Grain.DAY, "2026-01-01")
+    flat, deep = (
+        locate_partition("b/{d}/*.csv", Grain.DAY, "2026-01-01"),
+        locate_partition("b/{d}/**/*.csv", Grain.DAY, "2026-01-01"),
+    )
     assert [matches(flat, f"b/2026-01-01/{name}") for name in ("a.csv", "x/a.csv", "_a.csv")] == [True, False, False]
     assert [matches(deep, f"b/2026-01-01/{name}") for name in ("a.csv", "x/y/a.csv")] == [True, True]
 
 
 def test_a_pattern_has_one_partition_column():
     """Two columns, a format on a value, or a placeholder without a column are refused."""
-    assert column_of("b/{day:%Y}/{day:%m}/*.csv") == "day"
+    assert placeholder_column("b/{day:%Y}/{day:%m}/*.csv") == "day"
     with pytest.raises(UsageError, match="one partition column"):
-        column_of("b/{day}/{region}/*.csv")
+        placeholder_column("b/{day}/{region}/*.csv")
     with pytest.raises(UsageError, match="not times"):
-        locate("b/{r:%Y}/*", Grain.VALUE, "EU")
+        locate_partition("b/{r:%Y}/*", Grain.VALUE, "EU")
     with pytest.raises(UsageError, match="placeholder"):
-        locate("b/{r}/*", Grain.VALUE, None)
+        locate_partition("b/{r}/*", Grain.VALUE, None)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from errata.engines.files.source import FileSource
 from errata.model.partition import Grain
 from errata.model.product import Input
-from errata.planner.ports import InputFacts
+from errata.ports.tables import InputState
 
 
 def _put(place: Path, table: Any, **options: Any) -> Path:
@@ -22,7 +22,7 @@ def _put(place: Path, table: Any, **options: Any) -> Path:
     return place
 
 
-def _read(root: Path, *days: str, **declared: Any) -> InputFacts:
+def _read(root: Path, *days: str, **declared: Any) -> InputState:
     source = Input("raw", files="raw/{day}/*.parquet", partition="day", **declared)
     return FileSource(str(root)).read_input(source, Grain.DAY, days)
 

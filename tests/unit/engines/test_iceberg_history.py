@@ -9,8 +9,8 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, LongType, StringType
 
-from errata.engines.iceberg.history import IcebergHistory, _application
-from errata.engines.iceberg.metadata import TableLoader
+from errata.engines.iceberg.metadata.history import IcebergHistory, _format_application
+from errata.engines.iceberg.metadata.tables import TableLoader
 from errata.errors import NotFound
 from errata.model.partition import Grain
 from errata.model.table import Departure, Touch
@@ -163,4 +163,4 @@ def test_a_wider_type_fits(reader: IcebergHistory, lake: Lake):
 )
 def test_whoever_wrote_is_told_by_name_and_id(summary: dict[str, str], told: str):
     """As far as the engine says."""
-    assert _application(summary) == told
+    assert _format_application(summary) == told

@@ -24,10 +24,10 @@ from pyiceberg.transforms import (
 from pyiceberg.typedef import Record
 
 from errata.canonical import digest_of
-from errata.engines.iceberg.entries import Entry, _applying, fingerprint
-from errata.engines.iceberg.history import IcebergHistory
+from errata.engines.iceberg.metadata.data_files import LiveFile, _attach_deletes, fingerprint_files
+from errata.engines.iceberg.metadata.history import IcebergHistory
 from errata.errors import NotFound, UsageError
-from errata.model.calendar import ordinal_at
+from errata.model.calendar_math import ordinal_at
 from errata.model.partition import NULL, Grain
 from errata.model.product import Input
 from unit.engines.conftest import Lake, append, data_file, on
@@ -360,14 +360,14 @@ def test_describing_a_table_gives_columns_and_fields(lake: Lake):
 @given(st.lists(st.tuples(st.text(st.characters(codec="utf-8")), st.integers(0, 2**53 - 1))))
 def test_fingerprints_are_digests_of_canonical_json(files: list[tuple[str, int]]):
     """The fast encoder gives the bytes that RFC 8785 asks for."""
-    assert fingerprint(files) == digest_of([list(pair) for pair in sorted(files)])
+    assert fingerprint_files(files) == digest_of([list(pair) for pair in sorted(files)])
 
 
 HERE = (0, Record(1))
 
 
-def entry(path: str, content: int, sequence: int, where: Any = HERE, only: bytes | None = None) -> Entry:
-    return Entry(path, 1, 1, content, sequence, where, only)
+def entry(path: str, content: int, sequence: int, where: Any = HERE, only: bytes | None = None) -> LiveFile:
+    return LiveFile(path, 1, 1, content, sequence, where, only)
 
 
 @pytest.mark.parametrize(
@@ -384,7 +384,11 @@ def entry(path: str, content: int, sequence: int, where: Any = HERE, only: bytes
         (entry("d", 2, 2, where=(1, Record())), True),
     ],
 )
-def test_a_delete_file_is_expected_when_a_scan_would_apply_it(delete: Entry, is_kept: bool):
+def test_a_delete_file_is_expected_when_a_scan_would_apply_it(delete: LiveFile, is_kept: bool):
     """Sequence numbers, partition and the one file it names decide; a global equality delete hits everything."""
-    kept = _applying([entry("a", 0, 1), delete], []) if delete.partition[1] else _applying([entry("a", 0, 1)], [delete])
+    kept = (
+        _attach_deletes([entry("a", 0, 1), delete], [])
+        if delete.partition[1]
+        else _attach_deletes([entry("a", 0, 1)], [delete])
+    )
     assert [file.path for file in kept] == (["a", "d"] if is_kept else ["a"])

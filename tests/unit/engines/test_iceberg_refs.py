@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from errata.engines.iceberg.refs import DAY_MS, age_for, retrying
+from errata.engines.iceberg.commits.refs import DAY_MS, compute_ref_age, retry_commit
 from errata.errors import EngineError
 
 
@@ -16,7 +16,7 @@ def test_a_ref_on_an_old_snapshot_lives_as_long_as_was_promised() -> None:
     made = int(time.time() * 1000) - 100 * DAY_MS
     snapshot = SimpleNamespace(timestampMillis=lambda: made)
     table = SimpleNamespace(snapshot=lambda _id: snapshot)
-    assert 130 * DAY_MS <= age_for(table, "1", 30) < 131 * DAY_MS
+    assert 130 * DAY_MS <= compute_ref_age(table, "1", 30) < 131 * DAY_MS
 
 
 class Act:
@@ -37,7 +37,7 @@ class Act:
 def test_an_act_is_repeated_until_the_catalog_answers_clearly(error: str) -> None:
     """After a lost race, and after an answer that says nothing; each time it looks for its own effect first."""
     act = Act(error, 2)
-    assert retrying(act) == "done"
+    assert retry_commit(act) == "done"
     assert act.calls == 3
 
 
@@ -45,7 +45,7 @@ def test_what_is_no_question_of_trying_again_is_raised_at_once() -> None:
     """A second try of it would fail as well."""
     act = Act("ValidationException: no such file", 1)
     with pytest.raises(RuntimeError, match="no such file"):
-        retrying(act)
+        retry_commit(act)
     assert act.calls == 1
 
 
@@ -53,5 +53,5 @@ def test_a_catalog_that_never_answers_clearly_is_an_error_that_says_so() -> None
     """Not an endless wait."""
     act = Act("CommitStateUnknownException: 504", 9)
     with pytest.raises(EngineError, match="no clear answer in 2 tries"):
-        retrying(act, attempts=2)
+        retry_commit(act, attempts=2)
     assert act.calls == 2

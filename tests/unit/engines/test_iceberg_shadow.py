@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyiceberg.table.metadata import TableMetadataUtil
 
-from errata.engines.iceberg.shadow import beside, finer_metadata, shadow_metadata
+from errata.engines.iceberg.commits.shadow import add_partition_field, build_shadow_metadata, sibling_location
 from errata.errors import EngineError
 from errata.model.manifest import NewColumn
 
@@ -61,7 +61,7 @@ NEW = (NewColumn("events", "long", 8), NewColumn("largest", "decimal(12, 2)", 9)
 
 def made(**changed: Any) -> Any:
     """The shadow as an independent reader parses it."""
-    found = shadow_metadata(deepcopy(TARGET) | changed, NEW, UUID, "file:///wh/fin/shadow", "bf-1")
+    found = build_shadow_metadata(deepcopy(TARGET) | changed, NEW, UUID, "file:///wh/fin/shadow", "bf-1")
     return TableMetadataUtil.parse_obj(found)
 
 
@@ -92,20 +92,20 @@ def test_no_expiry_and_no_purge_of_the_shadow_may_delete_data():
 def test_the_target_is_left_as_it_was():
     """The copy shares nothing with what it was copied from."""
     before = deepcopy(TARGET)
-    shadow_metadata(TARGET, NEW, UUID, "file:///elsewhere", "bf-1")
+    build_shadow_metadata(TARGET, NEW, UUID, "file:///elsewhere", "bf-1")
     assert before == TARGET
 
 
 def test_a_target_at_the_root_of_its_store_has_no_place_beside_it():
     """Another bucket would be the next place, and nobody gave that away."""
-    assert beside("s3://lake/daily", "shadow") == "s3://lake/shadow"
+    assert sibling_location("s3://lake/daily", "shadow") == "s3://lake/shadow"
     with pytest.raises(EngineError, match="below the root"):
-        beside("s3://lake/", "shadow")
+        sibling_location("s3://lake/", "shadow")
 
 
 def test_a_shadow_of_wider_partitions_has_the_products_own_as_one_more_field() -> None:
     """Under a new spec and a new field id; the target's fields keep theirs, so a file can be placed in either."""
-    made = finer_metadata(TARGET, 5, "month")
+    made = add_partition_field(TARGET, 5, "month")
     parsed = TableMetadataUtil.parse_obj(made)
     assert [(f.field_id, f.source_id, str(f.transform)) for f in parsed.spec().fields] == [
         (1000, 1, "identity"), (1001, 5, "month"),
@@ -113,11 +113,11 @@ def test_a_shadow_of_wider_partitions_has_the_products_own_as_one_more_field() -
     assert (parsed.default_spec_id, parsed.last_partition_id) == (1, 1001)
     assert TARGET["default-spec-id"] == 0
     plain = {**TARGET, "partition-specs": [{"spec-id": 0, "fields": []}], "last-partition-id": 999}
-    assert [f.field_id for f in TableMetadataUtil.parse_obj(finer_metadata(plain, 1, "identity")).spec().fields] == [
-        1000
-    ]
+    assert [
+        f.field_id for f in TableMetadataUtil.parse_obj(add_partition_field(plain, 1, "identity")).spec().fields
+    ] == [1000]
 
 
 def test_a_spec_that_has_the_field_stays_as_it_is() -> None:
     """New columns alone need no other partitions."""
-    assert finer_metadata(TARGET, 1, "identity") == TARGET
+    assert add_partition_field(TARGET, 1, "identity") == TARGET

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from errata.engines.spark.jvm import public_settings
+from errata.engines.spark.runtime.jvm import public_settings
 
 
 @pytest.mark.parametrize(

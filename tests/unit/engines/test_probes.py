@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from errata.engines.probes import SignalProbes
+from errata.engines.hooks.probes import SignalProbes
 from errata.errors import EngineError
-from errata.model.throttle import Signal
+from errata.model.product.throttle import Signal
 
 
 class Answers(BaseHTTPRequestHandler):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from errata.engines.spark.corrections import SparkBeside
+from errata.engines.spark.write.side_tables import SparkSideTables
 from errata.errors import EngineError
 
 
@@ -25,9 +25,9 @@ class Session:
             raise RuntimeError(self.error)
 
 
-def _writer(session: Session) -> SparkBeside:
+def _writer(session: Session) -> SparkSideTables:
     runtime: Any = SimpleNamespace(session=session)
-    return SparkBeside(runtime, writer=SimpleNamespace())  # type: ignore[arg-type]
+    return SparkSideTables(runtime, writer=SimpleNamespace())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

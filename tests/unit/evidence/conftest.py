@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from errata.executor.changing import keep_summary
+from errata.evidence.diff_summary import store_diff_summary
 from errata.ledger import Ledger
 from unit.evidence.house import House
 
@@ -36,7 +36,7 @@ def cases(house: House) -> dict[str, str]:
 def bundles(house: House, cases: dict[str, str]) -> dict[str, bytes]:
     """The evidence of each of them."""
     for run_id in cases.values():  # the summaries of all diffs first, because each adds an audit entry
-        keep_summary(house.desk, house.actor("bo"), house.ledger.run(run_id), house.plans[run_id])
+        store_diff_summary(house.workspace, house.actor("bo"), house.ledger.runs.get(run_id), house.plans[run_id])
     return {name: house.export(run_id) for name, run_id in cases.items()}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from errata.canonical import canonical_bytes
-from errata.evidence.bundle import sealed
+from errata.evidence.bundle import build_bundle
 from errata.evidence.keys import SigningKey
 from errata.evidence.verifier import INDEX, archive
 
@@ -48,7 +48,7 @@ def resealed(bundle: bytes, key: SigningKey, **changes: Callable[[Any], Any]) ->
         data = json.loads(members[member])
         made = change(data)
         members[member] = canonical_bytes(data if made is None else made)
-    return sealed(members, predicate_of(bundle), key)
+    return build_bundle(members, predicate_of(bundle), key)
 
 
 def with_lines(bundle: bytes, key: SigningKey, change: Callable[[list[Any]], Any]) -> bytes:
@@ -58,4 +58,4 @@ def with_lines(bundle: bytes, key: SigningKey, change: Callable[[list[Any]], Any
     entries = [json.loads(line) for line in members["audit/entries.jsonl"].splitlines()]
     made = change(entries)
     text = b"".join(canonical_bytes(one) + b"\n" for one in (entries if made is None else made))
-    return sealed(members | {"audit/entries.jsonl": text}, predicate_of(bundle), key)
+    return build_bundle(members | {"audit/entries.jsonl": text}, predicate_of(bundle), key)

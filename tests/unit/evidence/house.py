@@ -10,23 +10,31 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from errata.approval.release import load_judged_candidate
 from errata.canonical import digest_of
+from errata.commands.upkeep.evidence import EvidenceView, export_evidence
 from errata.errors import RunExpired
-from errata.evidence.keys import SigningKey, generate, load_signing_key
-from errata.executor.candidates import candidate_bytes
-from errata.executor.desk import Desk
-from errata.executor.exporting import EvidenceView, export
-from errata.executor.releasing import judged
-from errata.ledger import Ledger, Measurement, Owner, PublicationRecord
+from errata.evidence.keys import SigningKey, generate_key_pair, load_signing_key
+from errata.gate.candidate import encode_candidate
+from errata.ledger import Ledger, MeasurementRecord, Owner, PublicationRecord
 from errata.model.audit import Actor
-from errata.model.evidence import EvidenceSettings
+from errata.model.diff import (
+    ColumnChange,
+    Diff,
+    Distribution,
+    OutsideScope,
+    PartitionDiff,
+    Profile,
+    SampleRow,
+    SchemaDiff,
+)
 from errata.model.manifest import Manifest
 from errata.model.product import Comparison, Person, Product, Project, Role
+from errata.model.product.project import EvidenceSettings
 from errata.model.run import RunState
 from errata.model.table import DataFile
-from errata.validator.diff import ColumnChange, Diff, Distribution, PartitionDiff, Profile, SampleRow, SchemaDiff
-from errata.validator.diffview import Outside
-from unit.planner.worlds import PRODUCT, PROJECT, ask, plan
+from errata.workspace import Workspace
+from unit.planning.worlds import PRODUCT, PROJECT, ask, plan
 
 S = RunState
 DAYS = ("2026-01-01", "2026-01-02", "2026-01-03")
@@ -75,7 +83,7 @@ class House:
 
     root: Path
     ledger: Ledger
-    desk: Desk
+    workspace: Workspace
     key: SigningKey
     measurer: Measurer
     made: int = 0
@@ -86,7 +94,7 @@ class House:
     @classmethod
     def build(cls, root: Path, empty: Path, *, single_user: bool = False) -> House:
         root.mkdir(parents=True, exist_ok=True)
-        generate(root / "errata.key")
+        generate_key_pair(root / "errata.key")
         ledger = Ledger.open(f"sqlite:///{shutil.copy(empty, root / 'ledger.db')}")
         product = replace(
             PRODUCT, compare=(Comparison("moved", "sum(gross)", warn="5%", block="60%"),), classified=("account_id",)
@@ -97,14 +105,14 @@ class House:
             secrets={"LAKE_PASSWORD": "hunter2-hunter2"},
         )  # fmt: skip
         measurer = Measurer()
-        outside = SimpleNamespace(outside=lambda *_: Outside(28))
+        outside = SimpleNamespace(outside=lambda *_: OutsideScope(28))
         engines = SimpleNamespace(measurer=measurer, outside=outside)
-        desk = Desk(project, ledger, engines, lambda: datetime.now(UTC), lambda _: None, lambda *_: None)  # type: ignore[arg-type,return-value]
-        return cls(root, ledger, desk, load_signing_key("errata.key", root), measurer)
+        workspace = Workspace(project, ledger, engines, lambda: datetime.now(UTC), lambda _: None, lambda *_: None)  # type: ignore[arg-type,return-value]
+        return cls(root, ledger, workspace, load_signing_key("errata.key", root), measurer)
 
     @property
     def project(self) -> Project:
-        return self.desk.project
+        return self.workspace.project
 
     @property
     def product(self) -> Product:
@@ -115,13 +123,13 @@ class House:
         return (self.root / "errata.key.pub").read_bytes()
 
     def actor(self, person: str) -> Actor:
-        return Actor(person, f"{person}-os", "desk-7", self.project.single_user)
+        return Actor(person, f"{person}-os", "workspace-7", self.project.single_user)
 
     def planned(self, reason: str = "FX rates inverted", days: Sequence[str] = DAYS, **more: Any) -> str:
-        asked = ask(reason=reason, partitions=list(days), requester=self.ledger.alias("ana"), **more)
+        asked = ask(reason=reason, partitions=list(days), requester=self.ledger.people.alias("ana"), **more)
         made = plan(asked, product=self.product, project=self.project, ledger_id=self.ledger.ledger_id)
         assert made.manifest is not None
-        run, already = self.ledger.record_run(
+        run, already = self.ledger.runs.record(
             made.run_id, made.content, product=self.product.name, table=made.manifest.target.table,
             partitions=made.manifest.partitions, chunks=made.manifest.chunks, parts=made.parts, actor=self.actor("ana"),
             body={"verdicts": [[v.rule, v.level, v.message, v.override] for v in made.verdicts]},
@@ -132,39 +140,41 @@ class House:
 
     def approved(self, *names: Any, person: str = "bo", break_glass: str = "", **more: Any) -> str:
         run_id = self.planned(*names, **more)
-        digest = self.ledger.run(run_id).manifest_digest
-        self.ledger.decide(
+        digest = self.ledger.runs.get(run_id).manifest_digest
+        self.ledger.approvals.decide(
             run_id, digest, person, "approved", "as discussed", self.actor(person), break_glass=break_glass
         )  # fmt: skip
         return run_id
 
     def declined(self) -> str:
         run_id = self.planned("not convincing")
-        self.ledger.decide(
-            run_id, self.ledger.run(run_id).manifest_digest, "bo", "declined", "wrong days", self.actor("bo")
+        self.ledger.approvals.decide(
+            run_id, self.ledger.runs.get(run_id).manifest_digest, "bo", "declined", "wrong days", self.actor("bo")
         )
         return run_id
 
     def running(self, *names: Any, **more: Any) -> str:
         run_id = self.approved(*names, **more)
-        self.ledger.move(run_id, S.RUNNING, actor=self.actor("ana"))
+        self.ledger.runs.move(run_id, S.RUNNING, actor=self.actor("ana"))
         return run_id
 
     def staged(self, *names: Any, **more: Any) -> str:
         """Every chunk adopted; the first one only at the second attempt."""
         run_id = self.running(*names, **more)
         owner = Owner("w1", "host-a", 4711, "boot/1")
-        lost = self.ledger.claim(run_id, owner, lease_seconds=0, actor=self.actor("ana"), is_dead=lambda _: False)
+        lost = self.ledger.chunks.claim(
+            run_id, owner, lease_seconds=0, actor=self.actor("ana"), is_dead=lambda _: False
+        )
         assert lost is not None
-        while attempt := self.ledger.claim(
+        while attempt := self.ledger.chunks.claim(
             run_id, owner, lease_seconds=60, actor=self.actor("ana"), is_dead=lambda _: False
         ):
             self.made += 1
-            self.ledger.adopt(
+            self.ledger.chunks.adopt(
                 attempt, snapshot_id=str(5000 + self.made), rows=11 * len(attempt.partitions),
                 files=len(attempt.partitions), bytes=900, seconds=1.5, actor=self.actor("ana"),
             )  # fmt: skip
-        self.ledger.move(run_id, S.STAGED, actor=self.actor("ana"))
+        self.ledger.runs.move(run_id, S.STAGED, actor=self.actor("ana"))
         return run_id
 
     def files(self, run_id: str) -> tuple[DataFile, ...]:
@@ -180,36 +190,36 @@ class House:
     def judge(self, run_id: str, checks: Sequence[Mapping[str, Any]], *, keep_files: bool = True) -> None:
         """A new candidate with its numbers and a verdict."""
         manifest, actor = self.plans[run_id], self.actor("ana")
-        content = candidate_bytes(manifest, self.files(run_id))
-        digest = self.ledger.put_part(content) if keep_files else digest_of(run_id)
+        content = encode_candidate(manifest, self.files(run_id))
+        digest = self.ledger.parts.put(content) if keep_files else digest_of(run_id)
         rows = dict.fromkeys(manifest.partitions, 11)
-        n = self.ledger.intend_candidate(run_id, digest, actor, {"rows": rows}).n
-        self.ledger.record_candidate(run_id, n, "7719", f"55{n:02d}", actor)
+        n = self.ledger.candidates.intend(run_id, digest, actor, {"rows": rows}).n
+        self.ledger.candidates.record(run_id, n, "7719", f"55{n:02d}", actor)
         numbers = [
-            Measurement(scope, name, measure, value)
+            MeasurementRecord(scope, name, measure, value)
             for name in manifest.partitions
             for scope, measure, value in (
                 ("prior", "rowCount", "10"), ("candidate", "rowCount", "11"),
                 ("prior", "compare.moved", "100.00"), ("candidate", "compare.moved", "88.80"),
             )
         ]  # fmt: skip
-        self.ledger.record_measurements(run_id, n, numbers, actor)
+        self.ledger.candidates.record_measurements(run_id, n, numbers, actor)
         is_open = any(one["level"] == "block" or (one["level"] == "warn" and not one["accepted_by"]) for one in checks)
-        self.ledger.record_verdict(run_id, n, not is_open, checks, digest_of([*checks]), actor)
+        self.ledger.candidates.record_verdict(run_id, n, not is_open, checks, digest_of([*checks]), actor)
 
     def accepted(self) -> str:
         """A warning that bo answers for, after bo changed a threshold."""
         run_id = self.staged()
         change = {"name": "moved", "before": {"warn": "1%"}, "after": {"warn": "5%"}}
         fact = {"person": "bo", "why": "one percent was a slip", "changes": [change], "rules": {}}
-        self.ledger.record_fact(run_id, "thresholds.1", fact, self.actor("bo"))
+        self.ledger.facts.record(run_id, "thresholds.1", fact, self.actor("bo"))
         self.judge(run_id, [OK, WARNED])
-        self.ledger.accept_warning(
+        self.ledger.approvals.accept_warning(
             run_id, "moved", "rates really fell", "bo", self.actor("bo"), digest_of("what was found")
         )
-        n = self.ledger.candidates(run_id)[-1].n
+        n = self.ledger.candidates.list(run_id)[-1].n
         checks = [OK, WARNED | {"accepted_by": "bo"}]
-        self.ledger.record_verdict(
+        self.ledger.candidates.record_verdict(
             run_id, n, passed=True, checks=checks, thresholds_digest=digest_of("t"), actor=self.actor("bo")
         )
         return run_id
@@ -228,7 +238,7 @@ class House:
         release: dict[str, Any] = {}
         if kind == "publish":
             release = self.release(run_id, person, break_glass)
-        return self.ledger.intend_publication(
+        return self.ledger.publications.intend(
             run_id, kind, days, table=self.product.target.table, person=person, reason="as planned",  # type: ignore[arg-type]
             detail={
                 "kind": kind, "partitions": list(days), "base_snapshot_id": "7719", "add_from": [], "compacted": [],
@@ -239,9 +249,9 @@ class House:
         )  # fmt: skip
 
     def release(self, run_id: str, person: str, break_glass: str) -> dict[str, Any]:
-        found = judged(self.desk, self.ledger.run(run_id))
+        found = load_judged_candidate(self.workspace, self.ledger.runs.get(run_id))
         assert found is not None
-        record, _ = self.ledger.record_release(
+        record, _ = self.ledger.releases.record(
             run_id, found.subject.content, candidate_n=found.candidate.n, person=person, kind="publish",
             actor=self.actor(person), break_glass=break_glass,
         )  # fmt: skip
@@ -260,7 +270,7 @@ class House:
 
     def settle(self, pub: PublicationRecord, outcome: str = "committed") -> None:
         landed = {"snapshot_id": f"88{pub.n:02d}", "data_files_written": 0} if outcome == "committed" else {}
-        self.ledger.settle_publication(pub.pub_id, outcome, actor=self.actor("bo"), **landed)  # type: ignore[arg-type]
+        self.ledger.publications.settle(pub.pub_id, outcome, actor=self.actor("bo"), **landed)  # type: ignore[arg-type]
 
     def published(self, *names: Any, **more: Any) -> str:
         run_id = self.judged(*names, **more)
@@ -271,7 +281,7 @@ class House:
         return self.exported(run_id, with_diff=with_diff)[1]
 
     def exported(self, run_id: str, *, with_diff: bool = True) -> tuple[EvidenceView, bytes]:
-        return export(self.desk, self.actor("bo"), run_id, with_diff=with_diff)
+        return export_evidence(self.workspace, self.actor("bo"), run_id, with_diff=with_diff)
 
     def cases(self) -> dict[str, str]:
         """A run in every state there is, all in one ledger, so that each meets entries of the others."""
@@ -286,9 +296,9 @@ class House:
             "accepted": self.accepted(),
         }
         cancelled = self.approved("cancelled")
-        self.ledger.move(cancelled, S.CANCELLED, actor=self.actor("ana"))
+        self.ledger.runs.move(cancelled, S.CANCELLED, actor=self.actor("ana"))
         failed = self.running("failed")
-        self.ledger.move(failed, S.FAILED, actor=self.actor("ana"))
+        self.ledger.runs.move(failed, S.FAILED, actor=self.actor("ana"))
         part = self.judged("in part", days=("2026-01-24", "2026-01-25"))
         self.publish(part, ("2026-01-24",))
         landing = self.judged("landing", days=("2026-01-20",))

@@ -16,14 +16,14 @@ from types import SimpleNamespace
 import pytest
 
 import errata.evidence.verifier as module
+from errata.commands.upkeep.evidence import _refuse_secrets
 from errata.errors import AuditBroken, KeyRefused, Refused
-from errata.evidence.members import verifier_source
+from errata.evidence.members import read_verifier_source
 from errata.evidence.verifier import INDEX, MOVES, Report, lines, verify
-from errata.executor.exporting import _no_secrets
-from errata.ledger.audit import older_hash
+from errata.ledger.audit.chain import legacy_hash
 from errata.model.audit import GENESIS
-from errata.model.evidence import EvidenceSettings
 from errata.model.product import Groups, Publish
+from errata.model.product.project import EvidenceSettings
 from errata.model.run import RUN_MOVES, RunState
 from unit.evidence.forging import packed, unpacked, with_lines
 from unit.evidence.house import BLOCKED, DAYS, OK, SECRET_ROW, House
@@ -37,10 +37,10 @@ def test_a_run_in_any_state_has_evidence_that_verifies(house: House, cases: dict
     for name, bundle in bundles.items():
         found = verify(bundle, [house.public])
         assert found.problems == [], name
-        run = house.ledger.run(cases[name])
+        run = house.ledger.runs.get(cases[name])
         assert (found.run["run_id"], found.run["state"]) == (run.run_id, run.state.value)
-        assert found.head == dict(zip(("seq", "hash"), house.ledger.audit_head()[:2], strict=True))
-    states = {house.ledger.run(run_id).state for run_id in cases.values()}
+        assert found.head == dict(zip(("seq", "hash"), house.ledger.audit.head()[:2], strict=True))
+    states = {house.ledger.runs.get(run_id).state for run_id in cases.values()}
     assert states >= set(RunState) - {RunState.PAUSED, RunState.EXPIRED, RunState.ROLLED_BACK}
 
 
@@ -92,7 +92,7 @@ def test_modes_beside_the_target_have_other_files_than_the_candidate(new_house: 
     house = new_house()
     beside = {"corrections": "lake.fin.corrections", "versions": "lake.fin.versions", "view": "lake.fin.current"}
     product = replace(house.product, publish=Publish(mode=mode, **({} if mode == "replace_partitions" else beside)))
-    house.desk = replace(house.desk, project=replace(house.project, products={product.name: product}))
+    house.workspace = replace(house.workspace, project=replace(house.project, products={product.name: product}))
     run_id = house.judged()
     assert house.plans[run_id].publish.mode == mode
     house.written_anew = True
@@ -121,9 +121,9 @@ def test_whoever_was_erased_is_in_no_later_bundle(new_house: NewHouse):
     house.publish(run_id)
     before = house.export(run_id)
     assert json.loads(unpacked(before)["records/people.json"])["names"].keys() == {
-        entry.actor.person for entry in house.ledger.audit_entries(run_id)
-    } | {entry.actor.os_user for entry in house.ledger.audit_entries(run_id)}
-    house.ledger.erase_person("bo", "asked for it", house.actor("dana"))
+        entry.actor.person for entry in house.ledger.audit.entries(run_id)
+    } | {entry.actor.os_user for entry in house.ledger.audit.entries(run_id)}
+    house.ledger.people.erase("bo", "asked for it", house.actor("dana"))
     after = house.export(run_id)
     found = verify(after, [house.public])
     assert found.problems == []
@@ -138,16 +138,16 @@ def test_entries_of_an_older_release_are_whole_or_vouched_for(new_house: NewHous
     house = new_house()
     other = house.planned("of another")
     run_id = house.published()
-    house.ledger.note(other, house.actor("ana"), "note", {"word": "in between"})
+    house.ledger.audit.note(other, house.actor("ana"), "note", {"word": "in between"})
     statements, previous = ["DROP TRIGGER audit_no_update", "DROP TRIGGER audit_head_rule"], GENESIS
-    for entry in house.ledger.audit_entries():
+    for entry in house.ledger.audit.entries():
         moved = replace(entry, previous=previous)
-        made = older_hash(moved)
+        made = legacy_hash(moved)
         statements.append(f"UPDATE audit SET previous = '{previous}', hash = '{made}' WHERE seq = {entry.seq}")
         previous = made
     statements.append(f"UPDATE audit_head SET hash = '{previous}'")
     house.ledger._database.bare(lambda conn: [conn.exec_driver_sql(one) for one in statements])
-    house.ledger.note(other, house.actor("ana"), "note", {"word": "after"})
+    house.ledger.audit.note(other, house.actor("ana"), "note", {"word": "after"})
     bundle = house.export(run_id, with_diff=False)
     found = verify(bundle, [house.public])
     assert found.problems == []
@@ -159,7 +159,7 @@ def test_entries_of_an_older_release_are_whole_or_vouched_for(new_house: NewHous
     assert shapes[-2:] == [{"seq", "hash"}, {"seq", "run", "content_sha256"}]
 
     def edit(entries: list[dict[str, str]]) -> None:
-        entries[3]["whole"] = entries[3]["whole"].replace("desk-7", "desk-8")
+        entries[3]["whole"] = entries[3]["whole"].replace("workspace-7", "workspace-8")
 
     assert not verify(with_lines(bundle, house.key, edit), [house.public]).ok
 
@@ -256,7 +256,7 @@ def test_a_broken_audit_gives_no_evidence(new_house: NewHouse):
 def test_without_a_key_there_is_no_evidence(new_house: NewHouse):
     """There is no default key, and no unsigned bundle."""
     house = new_house()
-    house.desk = replace(house.desk, project=replace(house.project, evidence=EvidenceSettings()))
+    house.workspace = replace(house.workspace, project=replace(house.project, evidence=EvidenceSettings()))
     with pytest.raises(KeyRefused):
         house.export(house.planned())
 
@@ -291,7 +291,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def test_the_script_in_the_bundle_is_the_verifier_of_errata(bundles: dict[str, bytes]):
     """One implementation: the member is the module, byte for byte."""
-    assert unpacked(bundles["published"])["verify.py"] == verifier_source() == Path(module.__file__).read_bytes()
+    assert unpacked(bundles["published"])["verify.py"] == read_verifier_source() == Path(module.__file__).read_bytes()
 
 
 def test_the_script_runs_without_errata(
@@ -329,7 +329,7 @@ def test_the_script_runs_without_errata(
 
 def test_the_script_is_written_for_older_pythons():
     """It imports the standard library and cryptography only, and parses as Python 3.9."""
-    tree = ast.parse(verifier_source(), feature_version=(3, 9))
+    tree = ast.parse(read_verifier_source(), feature_version=(3, 9))
     names = {
         (node.module or "").split(".")[0] if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0]
         for node in ast.walk(tree)
@@ -362,7 +362,7 @@ def test_the_cover_tells_the_story(house: House, cases: dict[str, str], bundles:
     page = unpacked(bundles["rolled_back_in_part"])["cover.html"].decode()
     for word in ("third try", "ana", "bo", "as discussed", "88.80", "rolled back", "7719", "8801", "8802", "10 rows"):
         assert word in page, word
-    assert house.ledger.run(cases["rolled_back_in_part"]).manifest_digest in page
+    assert house.ledger.runs.get(cases["rolled_back_in_part"]).manifest_digest in page
     assert "<script" not in page
     assert "http" not in page.replace("http-equiv", "")
     assert "account_id" in page
@@ -381,14 +381,14 @@ def test_groups_holds_and_names_are_on_the_cover(new_house: NewHouse):
     """In how many steps readers got it, who did not wait and why, and under which name it could be read before."""
     house = new_house()
     product = replace(house.product, publish=Publish(groups=Groups(1, "30min")))
-    house.desk = replace(house.desk, project=replace(house.project, products={product.name: product}))
+    house.workspace = replace(house.workspace, project=replace(house.project, products={product.name: product}))
     run_id, bo = house.judged(), house.actor("bo")
-    house.ledger.note(run_id, bo, "dark.published", {"name": "preview", "snapshot_id": "1", "view": None})
+    house.ledger.audit.note(run_id, bo, "dark.published", {"name": "preview", "snapshot_id": "1", "view": None})
     told = {"n": [1], "of": 2, "hold": "30min", "hold_seconds": 1800, "early": True}
     house.group = {"group": told}
     house.publish(run_id, DAYS[-1:])
-    house.ledger.note(run_id, house.actor("ana"), "groups.paused")
-    house.ledger.note(run_id, bo, "hold.skipped", {"groups": [2], "why": "books close at noon"})
+    house.ledger.audit.note(run_id, house.actor("ana"), "groups.paused")
+    house.ledger.audit.note(run_id, bo, "hold.skipped", {"groups": [2], "why": "books close at noon"})
     bundle = house.export(run_id)
     assert verify(bundle, [house.public]).problems == []
     page = unpacked(bundle)["cover.html"].decode()
@@ -421,7 +421,7 @@ def test_a_secret_is_found_in_whatever_form_it_is_written(name: str, value: str,
     """By the variable's name in any letter case, as a password in an address, as a line of a key; in JSON and HTML."""
     project = SimpleNamespace(secrets={name: value}, credentials=())
     with pytest.raises(Refused, match=name) as refused:
-        _no_secrets(SimpleNamespace(project=project), {"cover.html": f"x {written} y".encode()})  # type: ignore[arg-type]
+        _refuse_secrets(SimpleNamespace(project=project), {"cover.html": f"x {written} y".encode()})  # type: ignore[arg-type]
     assert "c4nary" not in refused.value.message
 
 
@@ -429,7 +429,7 @@ def test_values_that_are_no_secrets_may_be_in_evidence():
     """A bucket, a region, a host: they are in paths and settings."""
     project = SimpleNamespace(secrets={"BUCKET": "finance-lake", "LAKE": "https://lake.example"}, credentials=())
     content = b"s3://finance-lake/x https://lake.example"
-    _no_secrets(SimpleNamespace(project=project), {"manifest.json": content})  # type: ignore[arg-type]
+    _refuse_secrets(SimpleNamespace(project=project), {"manifest.json": content})  # type: ignore[arg-type]
 
 
 def test_nothing_in_a_bundle_is_obeyed_by_the_terminal_of_whoever_verifies_it():

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from errata.evidence import verifier
-from errata.evidence.heads import signed_head
-from errata.evidence.keys import generate, load_signing_key
+from errata.evidence.heads import sign_head
+from errata.evidence.keys import generate_key_pair, load_signing_key
 from errata.model.audit import Head
 from unit.cli import samples
-from unit.cli.desk import FakeClient, errata
+from unit.cli.sample_client import FakeClient, errata
 from unit.evidence.forging import packed, unpacked
 from unit.evidence.house import House
 
 
 @pytest.fixture
-def desk(house: House, bundles: dict[str, bytes], tmp_path: Path) -> Path:
+def workspace(house: House, bundles: dict[str, bytes], tmp_path: Path) -> Path:
     """An auditor's directory: no project, no ledger."""
     (tmp_path / "run.errata").write_bytes(bundles["published"])
     (tmp_path / "errata.pub").write_bytes(house.public)
@@ -72,36 +72,36 @@ def test_a_full_disk_leaves_no_half_of_a_bundle(tmp_path: Path, monkeypatch: pyt
     assert (tmp_path / "out.errata").read_bytes() == b"PK\x03\x04 bundle of before"
 
 
-def test_verify_needs_no_project(desk: Path):
+def test_verify_needs_no_project(workspace: Path):
     """Exit code 0 and the facts; as JSON the same for programs."""
-    done = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub")
+    done = errata("-C", str(workspace), "evidence", "verify", "run.errata", "--key", "errata.pub")
     assert done.code == 0, done.out
     assert "✓ 21 members verified" in done.out
-    told = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub", "--json").json
+    told = errata("-C", str(workspace), "evidence", "verify", "run.errata", "--key", "errata.pub", "--json").json
     assert (told["ok"], told["problems"], len(told["members"])) == (True, [], 21)
     assert told["state"] == "published"
 
 
-def test_verify_names_the_member_and_exits_with_1(desk: Path):
+def test_verify_names_the_member_and_exits_with_1(workspace: Path):
     """The same for people and programs."""
-    place = desk / "run.errata"
+    place = workspace / "run.errata"
     place.write_bytes(packed(unpacked(place.read_bytes()) | {"records/gate.json": b"{}"}))
-    done = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub")
+    done = errata("-C", str(workspace), "evidence", "verify", "run.errata", "--key", "errata.pub")
     assert done.code == 1
     assert "records/gate.json: is not what was signed" in done.out
-    told = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub", "--json")
+    told = errata("-C", str(workspace), "evidence", "verify", "run.errata", "--key", "errata.pub", "--json")
     assert (told.code, told.json["ok"]) == (1, False)
     assert [one["member"] for one in told.json["problems"]] == ["records/gate.json"]
 
 
-def test_files_that_are_not_there_are_wrong_usage(desk: Path):
+def test_files_that_are_not_there_are_wrong_usage(workspace: Path):
     """Exit code 2, and which file it was."""
     for arguments in (
         ("nowhere.errata", "--key", "errata.pub"),
         ("run.errata", "--key", "nowhere.pub"),
         ("run.errata",),
     ):
-        done = errata("-C", str(desk), "evidence", "verify", *arguments)
+        done = errata("-C", str(workspace), "evidence", "verify", *arguments)
         assert done.code == 2, arguments
 
 
@@ -114,36 +114,44 @@ def test_files_that_are_not_there_are_wrong_usage(desk: Path):
     ],
 )
 def test_a_wrong_file_beside_the_bundle_is_not_held_against_the_bundle(
-    desk: Path, arguments: tuple[str, ...], told: str
+    workspace: Path, arguments: tuple[str, ...], told: str
 ):
     """Exit code 2, by the command and by the stand-alone script: a slip of the hand accuses nobody of forgery."""
-    (desk / "index.json").write_bytes(unpacked((desk / "run.errata").read_bytes())["evidence.dsse.json"])
-    done = errata("-C", str(desk), "evidence", "verify", "run.errata", *arguments)
+    (workspace / "index.json").write_bytes(unpacked((workspace / "run.errata").read_bytes())["evidence.dsse.json"])
+    done = errata("-C", str(workspace), "evidence", "verify", "run.errata", *arguments)
     assert done.code == 2
     assert told in done.err
     assert "the bundle was not judged" in done.err
     script = Path(verifier.__file__)
     alone = subprocess.run(
-        [sys.executable, str(script), "run.errata", *arguments], cwd=desk, capture_output=True, text=True, check=False
+        [sys.executable, str(script), "run.errata", *arguments],
+        cwd=workspace,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (alone.returncode, alone.stdout) == (2, "")
     assert told in alone.stderr
 
 
-def test_a_head_that_was_printed_into_a_file_agrees(desk: Path, house: House):
+def test_a_head_that_was_printed_into_a_file_agrees(workspace: Path, house: House):
     """``errata audit head > FILE`` ends in a newline, which is no reason to distrust a bundle."""
-    head = unpacked((desk / "run.errata").read_bytes())["audit/head.dsse.json"]
-    (desk / "head.json").write_bytes(head + b"\n")
-    done = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub", "--head", "head.json")
+    head = unpacked((workspace / "run.errata").read_bytes())["audit/head.dsse.json"]
+    (workspace / "head.json").write_bytes(head + b"\n")
+    done = errata(
+        "-C", str(workspace), "evidence", "verify", "run.errata", "--key", "errata.pub", "--head", "head.json"
+    )
     assert done.code == 0, done.out
     assert "kept head" in done.out
 
 
-def test_a_head_by_another_key_is_told_as_the_heads_fault(desk: Path):
+def test_a_head_by_another_key_is_told_as_the_heads_fault(workspace: Path):
     """Whoever reads it knows which file to look at."""
-    generate(desk / "another")
+    generate_key_pair(workspace / "another")
     known = Head("0123456789abcdef", "finsight", 1, "ab" * 32, "2026-02-14T09:12:33.000Z")
-    (desk / "head.json").write_bytes(signed_head(known, load_signing_key("another", desk)))
-    done = errata("-C", str(desk), "evidence", "verify", "run.errata", "--key", "errata.pub", "--head", "head.json")
+    (workspace / "head.json").write_bytes(sign_head(known, load_signing_key("another", workspace)))
+    done = errata(
+        "-C", str(workspace), "evidence", "verify", "run.errata", "--key", "errata.pub", "--head", "head.json"
+    )
     assert done.code == 1
     assert "the kept head: expected a signature by" in done.out

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from sqlalchemy import text
 
 from errata.evidence.verifier import verify
-from errata.ledger import schema
-from errata.ledger.subjects import ERASED
+from errata.ledger.privacy.pseudonyms import ERASED
+from errata.ledger.schema import definition as schema
 from errata.model.run import ACTIVE, RunState
 from unit.evidence.house import PEOPLE, House
 
@@ -21,7 +21,7 @@ def test_no_table_but_one_names_a_person(house: House, cases: dict[str, str]):
     """Whatever became of the runs: manifests, decisions, releases, verdicts, publications and audit hold pseudonyms."""
     for table in schema.metadata.sorted_tables:
         query = text(f"SELECT * FROM {table.name}")
-        rows = house.ledger._read(lambda conn, query=query: conn.execute(query).mappings().all())
+        rows = house.ledger._database.read(lambda conn, query=query: conn.execute(query).mappings().all())
         for row in rows:
             for column, value in row.items():
                 found = NAMES.search(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
@@ -34,14 +34,14 @@ def test_evidence_of_erased_people_verifies_and_names_nobody(new_house: NewHouse
     accepted = house.accepted()
     house.publish(accepted)
     before = house.export(accepted)
-    for run in house.ledger.runs(states=ACTIVE):
-        house.ledger.move(run.run_id, RunState.CANCELLED, actor=house.actor("dana"))
+    for run in house.ledger.runs.list(states=ACTIVE):
+        house.ledger.runs.move(run.run_id, RunState.CANCELLED, actor=house.actor("dana"))
     for name in ("bo", "bo-os", "ana", "ana-os"):
-        house.ledger.erase_person(name, "asked for it", house.actor("dana"))
-    assert house.ledger.verify_audit().ok
+        house.ledger.people.erase(name, "asked for it", house.actor("dana"))
+    assert house.ledger.audit.verify().ok
     assert verify(before, [house.public]).problems == []
     after = verify(house.exported(accepted)[1], [house.public])
     assert after.problems == []
     assert ERASED not in str(after.run)
-    (warning,) = house.ledger.acceptances_of_warnings(accepted)
+    (warning,) = house.ledger.approvals.accepted_warnings(accepted)
     assert warning.why == ERASED

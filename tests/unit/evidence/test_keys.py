@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from errata.errors import KeyRefused
-from errata.evidence.keys import generate, load_public_key, load_signing_key, public_path
+from errata.evidence.keys import generate_key_pair, load_public_key, load_signing_key, public_path
 
 RFC_8032_SEED = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
 
@@ -37,7 +37,7 @@ def test_a_new_pair_is_for_its_owner_alone_whatever_the_umask(tmp_path: Path):
     """The private file has mode 0600 from its first byte on; the public one may be given away."""
     before = os.umask(0)
     try:
-        public = generate(tmp_path / "signing")
+        public = generate_key_pair(tmp_path / "signing")
     finally:
         os.umask(before)
     assert (tmp_path / "signing").stat().st_mode & 0o777 == 0o600
@@ -47,7 +47,7 @@ def test_a_new_pair_is_for_its_owner_alone_whatever_the_umask(tmp_path: Path):
 
 def test_the_key_id_is_what_openssl_and_sha256sum_show(tmp_path: Path):
     """An auditor can tell which key it is without Errata."""
-    public = generate(tmp_path / "signing")
+    public = generate_key_pair(tmp_path / "signing")
     der = load_pem_public_key(public.pem).public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     assert public.keyid == hashlib.sha256(der).hexdigest()
 
@@ -57,14 +57,14 @@ def test_a_key_is_never_replaced(tmp_path: Path, taken: str):
     """What an old key signed could not be checked any more."""
     (tmp_path / taken).write_bytes(b"kept")
     with pytest.raises(KeyRefused, match="never replaced"):
-        generate(tmp_path / "signing")
+        generate_key_pair(tmp_path / "signing")
     assert [path.name for path in tmp_path.iterdir()] == [taken]
     assert (tmp_path / taken).read_bytes() == b"kept"
 
 
 def test_the_text_of_a_key_may_come_from_the_environment_also_as_one_line(tmp_path: Path):
     """Variables of many CI systems cannot hold line breaks."""
-    public = generate(tmp_path / "signing")
+    public = generate_key_pair(tmp_path / "signing")
     pem = (tmp_path / "signing").read_text()
     assert load_signing_key(pem, tmp_path).public == public
     assert load_signing_key(pem.strip().replace("\n", "\\n"), tmp_path).public == public
@@ -121,7 +121,7 @@ def test_a_file_without_a_key_of_ones_own_is_refused(tmp_path: Path, content: by
 @pytest.mark.parametrize("mode", [0o604, 0o644, 0o602, 0o620, 0o666, 0o777])
 def test_a_private_key_that_others_can_open_is_refused(tmp_path: Path, mode: int):
     """Whoever can read it can sign; whoever can change it can make others sign with theirs."""
-    generate(tmp_path / "signing")
+    generate_key_pair(tmp_path / "signing")
     (tmp_path / "signing").chmod(mode)
     with pytest.raises(KeyRefused, match=f"mode {mode:04o}") as refused:
         load_signing_key("signing", tmp_path)
@@ -130,14 +130,14 @@ def test_a_private_key_that_others_can_open_is_refused(tmp_path: Path, mode: int
 
 def test_a_group_may_read_a_key_as_mounted_secrets_are(tmp_path: Path):
     """Secrets that a cluster mounts belong to root and are read by a group."""
-    public = generate(tmp_path / "signing")
+    public = generate_key_pair(tmp_path / "signing")
     (tmp_path / "signing").chmod(0o440)
     assert load_signing_key("signing", tmp_path).public == public
 
 
 def test_a_verifier_is_never_handed_a_private_key(tmp_path: Path):
     """Whoever passes the wrong file learns it before the key travels further."""
-    generate(tmp_path / "signing")
+    generate_key_pair(tmp_path / "signing")
     with pytest.raises(KeyRefused, match="found a private one"):
         load_public_key(tmp_path / "signing")
 

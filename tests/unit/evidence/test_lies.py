@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from errata.canonical import canonical_bytes, sha256
-from errata.evidence.bundle import sealed
+from errata.evidence.bundle import build_bundle
 from errata.evidence.verifier import DECISIONS, DIFF, GATE, MUST, PLAN, PUBLICATIONS, RUN, WORK, Report, verify
 from unit.evidence.forging import predicate_of, resealed, unpacked, with_lines
 from unit.evidence.house import House
@@ -135,7 +135,7 @@ def test_records_have_one_reading(house: House, bundles: dict[str, bytes], old: 
     del members["evidence.dsse.json"]
     assert old in members[RUN] or members[RUN].startswith(b"{")
     spoilt = members[RUN].replace(old, new, 1) if old in members[RUN] else new[:3] + members[RUN]
-    found = judged(house, sealed(members | {RUN: spoilt}, predicate_of(bundles["published"]), house.key))
+    found = judged(house, build_bundle(members | {RUN: spoilt}, predicate_of(bundles["published"]), house.key))
     assert [one.member for one in found.problems] == [RUN]
 
 
@@ -145,7 +145,7 @@ def test_records_of_any_other_shape_are_told_and_never_crash(house: House, bundl
     members = unpacked(bundles["published"])
     del members["evidence.dsse.json"]
     for name in MUST:
-        found = judged(house, sealed(members | {name: content}, predicate_of(bundles["published"]), house.key))
+        found = judged(house, build_bundle(members | {name: content}, predicate_of(bundles["published"]), house.key))
         assert not found.ok, name
 
 
@@ -168,7 +168,7 @@ def test_files_that_the_candidate_never_had_are_found(house: House, bundles: dic
     members["records/publications.json"] = members["records/publications.json"].replace(
         old.encode(), sha256(content).encode()
     )
-    made = with_lines(sealed(members, predicate_of(bundles["published"]), house.key), house.key, forge)
+    made = with_lines(build_bundle(members, predicate_of(bundles["published"]), house.key), house.key, forge)
     said = [one.problem for one in judged(house, made).problems]
     assert any("added files that the candidate did not have: s3://lake/foreign.parquet" in one for one in said)
     assert any("the signed head is" in one for one in said)
@@ -198,7 +198,7 @@ def hide_well(entries: list[Any]) -> None:
 
 def edit(entries: list[Any]) -> None:
     at = own(entries)[1]
-    entries[at]["content"] = entries[at]["content"].replace("desk-7", "desk-8", 1)
+    entries[at]["content"] = entries[at]["content"].replace("workspace-7", "workspace-8", 1)
 
 
 def cut(entries: list[Any]) -> list[Any]:
@@ -270,14 +270,14 @@ def test_every_field_of_every_own_entry_counts(house: House, bundles: dict[str, 
 
 def test_a_head_that_was_kept_elsewhere_is_held_against_the_entries(house: House, bundles: dict[str, bytes]):
     """A kept head that meets these entries agrees; of another history it does not; outside of them it says nothing."""
-    from errata.evidence.heads import signed_head
+    from errata.evidence.heads import sign_head
     from errata.model.audit import Head
 
     bundle = bundles["published"]
-    entries = house.ledger.audit_entries()
+    entries = house.ledger.audit.entries()
     at = next(one for one in entries if one.action == "publish.committed")
     for digest, fits in ((at.hash, True), ("f" * 64, False)):
-        head = signed_head(Head(house.ledger.ledger_id, "finsight", at.seq, digest, at.at), house.key)
+        head = sign_head(Head(house.ledger.ledger_id, "finsight", at.seq, digest, at.at), house.key)
         found = verify(bundle, [house.public], [head])
         first = json.loads(unpacked(bundle)["audit/entries.jsonl"].splitlines()[0])["first"]
         if at.seq < first:
@@ -286,7 +286,7 @@ def test_a_head_that_was_kept_elsewhere_is_held_against_the_entries(house: House
             assert found.ok is fits
     last = entries[-1]
     for digest, fits in ((last.hash, True), ("f" * 64, False)):
-        head = signed_head(Head(house.ledger.ledger_id, "finsight", last.seq, digest, last.at), house.key)
+        head = sign_head(Head(house.ledger.ledger_id, "finsight", last.seq, digest, last.at), house.key)
         assert verify(bundle, [house.public], [head]).ok is fits
-    foreign = signed_head(Head("another", "finsight", last.seq, last.hash, last.at), house.key)
+    foreign = sign_head(Head("another", "finsight", last.seq, last.hash, last.at), house.key)
     assert not verify(bundle, [house.public], [foreign]).ok

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from errata.evidence.keys import generate
+from errata.evidence.keys import generate_key_pair
 from errata.evidence.verifier import INDEX, Problem, lines, verify
 from unit.evidence.forging import flipped, packed, unpacked
 from unit.evidence.house import House
@@ -107,7 +107,7 @@ def test_bytes_beside_the_members_are_found(house: House, bundles: dict[str, byt
 
 def test_another_key_did_not_sign_this(house: House, bundles: dict[str, bytes], tmp_path: Path):
     """A key that was given and did not sign is told apart from one that did; without the signature nothing is read."""
-    stranger = generate(tmp_path / "other.key")
+    stranger = generate_key_pair(tmp_path / "other.key")
     found = verify(bundles["published"], [stranger.pem])
     assert [one.member for one in found.problems] == [INDEX]
     assert stranger.keyid in found.problems[0].problem

@@ -18,8 +18,8 @@ from errata.errors import (
     StateRefused,
     UsageError,
 )
-from errata.ledger import AttemptRecord, Ledger, Measurement, Owner, PartitionState
-from errata.model.fate import Fate, Loss
+from errata.ledger import AttemptRecord, Ledger, MeasurementRecord, Owner, PartitionState
+from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
 from errata.model.manifest import Chunk
 from errata.model.run import RUN_MOVES, ChunkState, PublicationState, RunState
 from support.clock import set_clock
@@ -55,7 +55,7 @@ class RunContract:
     def test_a_manifest_is_recorded_once(self, ledger: Ledger):
         """The same manifest again gives the same run and writes nothing, not even an audit entry."""
         first = plan(ledger)
-        again, already = ledger.record_run(
+        again, already = ledger.runs.record(
             "bf-other", manifest_bytes("bf-1"), product="p", table="t", partitions=(), chunks=(), parts={}, actor=BO,
             body={},
         )  # fmt: skip
@@ -69,55 +69,55 @@ class RunContract:
         plan(ledger)
         part = b"new part"
         with pytest.raises(StateRefused):
-            ledger.record_run(
+            ledger.runs.record(
                 "bf-1", b"{}", product="p", table="t", partitions=(), chunks=(), parts={sha256(part): part}, actor=BO
             )
         with pytest.raises(NotFound):
-            ledger.get_part(sha256(part))
+            ledger.parts.get(sha256(part))
         assert actions(ledger) == ["run.planned", "refused"]
 
     def test_a_part_under_a_wrong_name_is_refused(self, ledger: Ledger):
         """A part is named by the digest of its bytes, and nothing else."""
         with pytest.raises(UsageError):
-            ledger.record_run(
+            ledger.runs.record(
                 "bf-1", b"{}", product="p", table="t", partitions=(), chunks=(), parts={"0" * 64: b"x"}, actor=BO
             )
-        assert ledger.runs() == ()
+        assert ledger.runs.list() == ()
 
     def test_parts_are_kept_by_their_digest(self, ledger: Ledger):
         """The same bytes are one part, and come back as they were."""
-        digest = ledger.put_part(b"\x00bytes")
-        assert ledger.put_part(b"\x00bytes") == digest == sha256(b"\x00bytes")
-        assert ledger.get_part(digest) == b"\x00bytes"
+        digest = ledger.parts.put(b"\x00bytes")
+        assert ledger.parts.put(b"\x00bytes") == digest == sha256(b"\x00bytes")
+        assert ledger.parts.get(digest) == b"\x00bytes"
 
     def test_a_run_is_found_by_the_beginning_of_its_id(self, ledger: Ledger):
         """A prefix finds a run when only one begins like it; otherwise the nearest ids are named."""
         plan(ledger, "bf-20260101-revenue-aa")
         plan(ledger, "bf-20260101-revenue-bb")
-        assert ledger.run("bf-20260101-revenue-a").run_id == "bf-20260101-revenue-aa"
+        assert ledger.runs.get("bf-20260101-revenue-a").run_id == "bf-20260101-revenue-aa"
         for text in ("bf-2026", "bf-20260101-revenue-cc", ""):
             with pytest.raises(NotFound) as found:
-                ledger.run(text)
+                ledger.runs.get(text)
             assert "bf-20260101-revenue-aa" in found.value.message
 
     def test_runs_are_listed_by_product_and_state(self, ledger: Ledger):
         """Filters narrow the list and nothing else does."""
         run_in(ledger, S.APPROVED, "bf-1")
         plan(ledger, "bf-2")
-        assert {run.run_id for run in ledger.runs()} == {"bf-1", "bf-2"}
-        assert [run.run_id for run in ledger.runs(states={S.APPROVED})] == ["bf-1"]
-        assert ledger.runs(product="other") == ()
+        assert {run.run_id for run in ledger.runs.list()} == {"bf-1", "bf-2"}
+        assert [run.run_id for run in ledger.runs.list(states={S.APPROVED})] == ["bf-1"]
+        assert ledger.runs.list(product="other") == ()
 
     def test_every_legal_move_is_made_and_audited(self, ledger: Ledger):
         """Each pair of the model's table succeeds, and its entry names the move."""
         pairs = [(a, b) for a, moves in RUN_MOVES.items() for b in moves]
         for number, (a, b) in enumerate(pairs):
             run_in(ledger, a, f"bf-{number}")
-            assert ledger.move(f"bf-{number}", b, actor=BO).state is b
-            last = ledger.audit_log(f"bf-{number}")[-1]
+            assert ledger.runs.move(f"bf-{number}", b, actor=BO).state is b
+            last = ledger.audit.readable_entries(f"bf-{number}")[-1]
             assert last.body["move"] == {"from": a.value, "to": b.value}
             assert last.actor == BO
-        assert ledger.verify_audit().ok
+        assert ledger.audit.verify().ok
 
     def test_every_illegal_move_is_refused_and_audited(self, ledger: Ledger):
         """Each other pair is refused, changes nothing, and leaves a refusal on the record."""
@@ -126,26 +126,26 @@ class RunContract:
         for a, b in ILLEGAL:
             name = f"bf-{a.value}"
             with pytest.raises(StateRefused):
-                ledger.move(name, b, actor=BO)
-            assert ledger.run(name).state is a
-            last = ledger.audit_entries(name, limit=1)[0]
+                ledger.runs.move(name, b, actor=BO)
+            assert ledger.runs.get(name).state is a
+            last = ledger.audit.entries(name, limit=1)[0]
             assert (last.action, last.body["found"], last.body["to"]) == ("refused", a.value, b.value)
-        assert ledger.verify_audit().ok
+        assert ledger.audit.verify().ok
 
     def test_a_move_from_an_unexpected_state_is_refused(self, ledger: Ledger):
         """``expect`` narrows what the model allows."""
         run_in(ledger, S.APPROVED)
         with pytest.raises(StateRefused, match="expected state paused, found approved"):
-            ledger.move("bf-1", S.RUNNING, actor=ANA, expect={S.PAUSED})
-        assert ledger.run("bf-1").state is S.APPROVED
+            ledger.runs.move("bf-1", S.RUNNING, actor=ANA, expect={S.PAUSED})
+        assert ledger.runs.get("bf-1").state is S.APPROVED
         assert actions(ledger)[-1] == "refused"
 
     def test_refusals_and_notes_from_elsewhere_are_audited(self, ledger: Ledger):
         """What other rules refuse or report is on the record under the person's name."""
         plan(ledger)
-        ledger.refuse("bf-1", BO, "approve", "bo planned it", {"rule": "four-eyes"})
-        ledger.note("bf-1", ANA, "pins.created", {"tags": ["a"]})
-        refused, noted = ledger.audit_log("bf-1")[-2:]
+        ledger.audit.record_refusal("bf-1", BO, "approve", "bo planned it", {"rule": "four-eyes"})
+        ledger.audit.note("bf-1", ANA, "pins.created", {"tags": ["a"]})
+        refused, noted = ledger.audit.readable_entries("bf-1")[-2:]
         assert refused.body == {"attempted": "approve", "reason": "bo planned it", "rule": "four-eyes"}
         assert (noted.action, noted.body) == ("pins.created", {"tags": ["a"]})
 
@@ -153,26 +153,26 @@ class RunContract:
         """The part of an entry that names a move is written by moves only."""
         plan(ledger)
         with pytest.raises(UsageError):
-            ledger.note("bf-1", ANA, "run.approved", {"move": {"from": "planned", "to": "approved"}})
+            ledger.audit.note("bf-1", ANA, "run.approved", {"move": {"from": "planned", "to": "approved"}})
 
     def test_a_decision_moves_the_run_once(self, ledger: Ledger):
         """Approving twice gives the same answer and one record."""
         run = plan(ledger)
-        moved, already = ledger.decide("bf-1", run.manifest_digest, "bo", "approved", "fine", BO)
+        moved, already = ledger.approvals.decide("bf-1", run.manifest_digest, "bo", "approved", "fine", BO)
         assert (moved.state, already) == (S.APPROVED, False)
-        again, already = ledger.decide("bf-1", run.manifest_digest, "bo", "approved", "fine", BO)
+        again, already = ledger.approvals.decide("bf-1", run.manifest_digest, "bo", "approved", "fine", BO)
         assert (again, already) == (moved, True)
-        (approval,) = ledger.approvals("bf-1")
+        (approval,) = ledger.approvals.list("bf-1")
         assert (approval.person, approval.decision, approval.digest) == ("bo", "approved", run.manifest_digest)
         with pytest.raises(StateRefused):
-            ledger.decide("bf-1", run.manifest_digest, "cy", "declined", "", BO)
+            ledger.approvals.decide("bf-1", run.manifest_digest, "cy", "declined", "", BO)
 
     def test_a_decision_over_another_digest_is_refused(self, ledger: Ledger):
         """Approval binds to the bytes that were sealed."""
         plan(ledger)
         with pytest.raises(ApprovalRefused):
-            ledger.decide("bf-1", "f" * 64, "bo", "approved", "", BO)
-        assert ledger.approvals("bf-1") == ()
+            ledger.approvals.decide("bf-1", "f" * 64, "bo", "approved", "", BO)
+        assert ledger.approvals.list("bf-1") == ()
         assert actions(ledger)[-1] == "refused"
 
 
@@ -183,13 +183,13 @@ class ChunkContract:
         """A run that is not running hands out nothing; then the first pending chunk comes first."""
         run_in(ledger, S.APPROVED)
         assert claim(ledger) is None
-        ledger.move("bf-1", S.RUNNING, actor=ANA)
+        ledger.runs.move("bf-1", S.RUNNING, actor=ANA)
         taken = [must_claim(ledger) for _ in DAYS]
         assert [(a.chunk_id, a.fence, a.partitions) for a in taken] == [
             (f"c{n:04d}", 1, (day,)) for n, day in enumerate(DAYS)
         ]
         assert claim(ledger) is None
-        assert len(ledger.open_attempts("bf-1")) == 3
+        assert len(ledger.progress.open_attempts("bf-1")) == 3
 
     def test_an_expired_lease_is_taken_over_with_a_higher_fence(self, ledger: Ledger):
         """The successor's fence is one more; the old attempt can neither prolong, fail nor finish."""
@@ -198,18 +198,18 @@ class ChunkContract:
         old = must_claim(ledger, lease=0)
         new = must_claim(ledger, owner=Owner("w2", "elsewhere", 2, "x"))
         assert (new.chunk_id, new.fence) == (old.chunk_id, 2)
-        assert ledger.heartbeat(new, 60)
-        assert not ledger.heartbeat(old, 60)
+        assert ledger.chunks.heartbeat(new, 60)
+        assert not ledger.chunks.heartbeat(old, 60)
         with pytest.raises(AttemptLost):
             adopt(ledger, old)
         with pytest.raises(AttemptLost):
-            ledger.fail(old, error_code="x", message="late", actor=ANA)
-        assert not ledger.release(old, actor=ANA)
+            ledger.chunks.fail(old, error_code="x", message="late", actor=ANA)
+        assert not ledger.chunks.give_back(old, actor=ANA)
         assert actions(ledger)[-4:] == ["chunk.again", "chunk.claimed", "STALE_FENCE", "STALE_FENCE"]
         adopt(ledger, new, "2")
         with pytest.raises(AttemptLost):
             adopt(ledger, old, "1")
-        (chunk,) = ledger.chunks("bf-1")
+        (chunk,) = ledger.progress.chunks("bf-1")
         assert (chunk.state, chunk.snapshot_id, chunk.fence) == (ChunkState.DONE, "2", 2)
 
     def test_a_dead_owner_is_taken_over_before_its_lease_ends(self, ledger: Ledger):
@@ -218,21 +218,21 @@ class ChunkContract:
         bring(ledger, "bf-1", S.RUNNING)
         dead = Owner("dead", "here", 9, "y")
         first, second = must_claim(ledger, owner=dead), must_claim(ledger)
-        successor = ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, is_dead=lambda owner: owner == dead)
+        successor = ledger.chunks.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, is_dead=lambda owner: owner == dead)
         assert successor is not None
         assert (successor.chunk_id, successor.fence) == (first.chunk_id, 2)
-        lost = next(entry for entry in ledger.audit_entries("bf-1") if entry.action == "attempt.lost")
+        lost = next(entry for entry in ledger.audit.entries("bf-1") if entry.action == "attempt.lost")
         assert lost.body["reason"] == "owner-dead"
-        assert ledger.heartbeat(second, 60)
+        assert ledger.chunks.heartbeat(second, 60)
 
     def test_a_heartbeat_keeps_a_lease(self, ledger: Ledger):
         """A lease that ran out but was not taken over is prolonged by its owner, and then held."""
         plan(ledger, chunks=1)
         bring(ledger, "bf-1", S.RUNNING)
         held = must_claim(ledger, lease=0)
-        assert ledger.heartbeat(held, 60)
+        assert ledger.chunks.heartbeat(held, 60)
         assert claim(ledger) is None
-        (attempt,) = ledger.attempts("bf-1")
+        (attempt,) = ledger.progress.attempts("bf-1")
         assert attempt.lease_until > ledger.now_ms()
 
     def test_adopting_twice_is_adopting_once(self, ledger: Ledger):
@@ -251,17 +251,17 @@ class ChunkContract:
         """Failure is recorded with its reason; retry makes the chunk pending, and only a failed one."""
         plan(ledger, chunks=1)
         bring(ledger, "bf-1", S.RUNNING)
-        ledger.fail(must_claim(ledger), error_code="transform-failed", message="boom", actor=ANA)
-        (failed,) = ledger.chunks("bf-1")
+        ledger.chunks.fail(must_claim(ledger), error_code="transform-failed", message="boom", actor=ANA)
+        (failed,) = ledger.progress.chunks("bf-1")
         assert (failed.state, failed.error_code, failed.error) == (ChunkState.FAILED, "transform-failed", "boom")
         assert claim(ledger) is None
-        (again,) = ledger.retry("bf-1", None, ANA)
+        (again,) = ledger.outcomes.retry("bf-1", None, ANA)
         assert (again.chunk_id, again.state) == ("c0000", ChunkState.PENDING)
-        assert ledger.retry("bf-1", None, ANA) == ()
+        assert ledger.outcomes.retry("bf-1", None, ANA) == ()
         with pytest.raises(StateRefused):
-            ledger.retry("bf-1", "c0000", ANA)
+            ledger.outcomes.retry("bf-1", "c0000", ANA)
         with pytest.raises(NotFound):
-            ledger.retry("bf-1", "c0009", ANA)
+            ledger.outcomes.retry("bf-1", "c0009", ANA)
         assert must_claim(ledger).fence == 2
 
     def test_a_released_chunk_is_pending_again(self, ledger: Ledger):
@@ -271,22 +271,24 @@ class ChunkContract:
         for fence in range(1, 9):
             attempt = must_claim(ledger)
             assert attempt.fence == fence
-            assert ledger.release(attempt, actor=ANA)
-        assert ledger.counts("bf-1").pending == 1
+            assert ledger.chunks.give_back(attempt, actor=ANA)
+        assert ledger.progress.counts("bf-1").pending == 1
 
     def test_the_fate_of_a_chunk_that_lost_its_worker_is_the_callers(self, ledger: Ledger):
         """Quarantined by the caller's rule, the chunk waits for a person and the others go on."""
         plan(ledger, chunks=2)
         bring(ledger, "bf-1", S.RUNNING)
         healthy = must_claim(ledger)
-        seen: list[Loss] = []
+        seen: list[FailedAttempt] = []
 
-        def third_time_quarantines(loss: Loss) -> Fate:
+        def third_time_quarantines(loss: FailedAttempt) -> ChunkOutcome:
             seen.append(loss)
-            return Fate(ChunkState.QUARANTINED if loss.tries >= 3 else ChunkState.PENDING, why="killed them all")
+            return ChunkOutcome(
+                ChunkState.QUARANTINED if loss.tries >= 3 else ChunkState.PENDING, why="killed them all"
+            )
 
         def take() -> AttemptRecord | None:
-            return ledger.claim(
+            return ledger.chunks.claim(
                 "bf-1", ALIVE, lease_seconds=0, actor=ANA, after_loss=third_time_quarantines, is_dead=lambda _: False
             )
 
@@ -297,9 +299,9 @@ class ChunkContract:
             (2, 2, "lease-expired"),
             (3, 3, "lease-expired"),
         ]
-        assert ledger.counts("bf-1").quarantined == 1
+        assert ledger.progress.counts("bf-1").quarantined == 1
         adopt(ledger, healthy)
-        ledger.retry("bf-1", "c0001", ANA)
+        ledger.outcomes.retry("bf-1", "c0001", ANA)
         assert must_claim(ledger).fence == 4
 
     def test_a_chunk_may_be_cut_into_pieces(self, ledger: Ledger):
@@ -308,42 +310,42 @@ class ChunkContract:
         bring(ledger, "bf-1", S.RUNNING)
         first = must_claim(ledger)
         pieces = tuple((name,) for name in first.partitions) * 2
-        fate = Fate(ChunkState.REPLACED, pieces=pieces, why="smaller")
-        ledger.fail(first, error_code="memory", message="heap", actor=ANA, fate=lambda _: fate, lost_worker=True)
-        found = ledger.chunks("bf-1")
+        fate = ChunkOutcome(ChunkState.REPLACED, pieces=pieces, why="smaller")
+        ledger.chunks.fail(first, error_code="memory", message="heap", actor=ANA, fate=lambda _: fate, lost_worker=True)
+        found = ledger.progress.chunks("bf-1")
         assert [chunk.chunk_id for chunk in found] == ["c003", "c004", "c0001"]
         assert [chunk.losses for chunk in found] == [1, 1, 0]
-        assert ledger.counts("bf-1").total == 3
+        assert ledger.progress.counts("bf-1").total == 3
         assert (must_claim(ledger).chunk_id, must_claim(ledger).chunk_id) == ("c003", "c004")
 
     def test_waiting_chunks_are_packed_anew_only_while_all_of_them_wait(self, ledger: Ledger):
         """Same partitions in other chunks; refused once one of them was taken."""
         plan(ledger, chunks=3)
         bring(ledger, "bf-1", S.RUNNING)
-        names = tuple(name for chunk in ledger.chunks("bf-1")[1:] for name in chunk.partitions)
-        assert ledger.repack("bf-1", [Chunk("", names, 1, 1)], ANA, "faster than thought")
-        assert [chunk.partitions for chunk in ledger.chunks("bf-1")][1:] == [names]
+        names = tuple(name for chunk in ledger.progress.chunks("bf-1")[1:] for name in chunk.partitions)
+        assert ledger.outcomes.repack("bf-1", [Chunk("", names, 1, 1)], ANA, "faster than thought")
+        assert [chunk.partitions for chunk in ledger.progress.chunks("bf-1")][1:] == [names]
         must_claim(ledger), must_claim(ledger)
-        assert not ledger.repack("bf-1", [Chunk("", names, 1, 1)], ANA, "again")
+        assert not ledger.outcomes.repack("bf-1", [Chunk("", names, 1, 1)], ANA, "again")
 
     def test_a_chunk_that_waits_for_its_backoff_is_not_taken(self, ledger: Ledger):
         """The wait counts on the database's clock."""
         plan(ledger, chunks=1)
         bring(ledger, "bf-1", S.RUNNING)
-        later = Fate(ChunkState.PENDING, wait_seconds=3600)
-        ledger.fail(must_claim(ledger), error_code="engine", message="flaky", actor=ANA, fate=lambda _: later)
+        later = ChunkOutcome(ChunkState.PENDING, wait_seconds=3600)
+        ledger.chunks.fail(must_claim(ledger), error_code="engine", message="flaky", actor=ANA, fate=lambda _: later)
         assert claim(ledger) is None
-        assert ledger.counts("bf-1").pending == 1
+        assert ledger.progress.counts("bf-1").pending == 1
 
     def test_in_order_a_chunk_waits_for_all_before_it(self, ledger: Ledger):
         """Strictly one after the other, whichever worker asks."""
         plan(ledger, chunks=2)
         bring(ledger, "bf-1", S.RUNNING)
-        first = ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, in_order=True)
+        first = ledger.chunks.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, in_order=True)
         assert first is not None
-        assert ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, in_order=True) is None
+        assert ledger.chunks.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, in_order=True) is None
         adopt(ledger, first)
-        second = ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, in_order=True)
+        second = ledger.chunks.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, in_order=True)
         assert second is not None
         assert second.chunk_id != first.chunk_id
 
@@ -352,8 +354,8 @@ class ChunkContract:
         plan(ledger, chunks=3)
         bring(ledger, "bf-1", S.RUNNING)
         must_claim(ledger)
-        assert ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, max_running=1) is None
-        assert ledger.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, max_running=2) is not None
+        assert ledger.chunks.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, max_running=1) is None
+        assert ledger.chunks.claim("bf-1", ALIVE, lease_seconds=60, actor=ANA, max_running=2) is not None
 
     def test_the_pace_of_a_run_is_that_of_all_its_workers(self, ledger: Ledger):
         """What runs, what was adopted, and when in the last hour."""
@@ -361,7 +363,7 @@ class ChunkContract:
         bring(ledger, "bf-1", S.RUNNING)
         adopt(ledger, must_claim(ledger), rows=5)
         must_claim(ledger)
-        pace = ledger.pace("bf-1")
+        pace = ledger.progress.pace("bf-1")
         assert (pace.running, pace.adopted) == (1, 1)
         assert [rows for _, rows, _ in pace.recent] == [5, 10]
         (ended,) = pace.adopted_last_hour
@@ -371,35 +373,35 @@ class ChunkContract:
     def test_a_fact_is_found_out_once(self, ledger: Ledger):
         """The second worker gets the first one's."""
         plan(ledger, chunks=1)
-        assert ledger.record_fact("bf-1", "canary", {"passed": 1}, ANA) == ({"passed": 1}, False)
-        assert ledger.record_fact("bf-1", "canary", {"passed": 0}, ANA) == ({"passed": 1}, True)
-        assert ledger.facts("bf-1") == {"canary": {"passed": 1}}
+        assert ledger.facts.record("bf-1", "canary", {"passed": 1}, ANA) == ({"passed": 1}, False)
+        assert ledger.facts.record("bf-1", "canary", {"passed": 0}, ANA) == ({"passed": 1}, True)
+        assert ledger.facts.list("bf-1") == {"canary": {"passed": 1}}
 
     def test_a_cancelled_run_lets_chunks_in_flight_finish(self, ledger: Ledger):
         """Nothing new starts; what was taken from its worker is refused."""
         plan(ledger, chunks=2)
         bring(ledger, "bf-1", S.RUNNING)
         attempt, other = must_claim(ledger), must_claim(ledger)
-        ledger.move("bf-1", S.CANCELLED, actor=ANA)
+        ledger.runs.move("bf-1", S.CANCELLED, actor=ANA)
         assert claim(ledger) is None
         adopt(ledger, attempt)
-        assert ledger.release_all("bf-1", actor=ANA, reason="cancelled") == 1
-        assert not ledger.heartbeat(other, 60)
+        assert ledger.chunks.reclaim("bf-1", actor=ANA, reason="cancelled") == 1
+        assert not ledger.chunks.heartbeat(other, 60)
         with pytest.raises(AttemptLost):
             adopt(ledger, other)
         with pytest.raises(StateRefused):
-            ledger.retry("bf-1", None, ANA)
+            ledger.outcomes.retry("bf-1", None, ANA)
 
     def test_counts_add_up(self, ledger: Ledger):
         """Counts are by state, chunks with a second attempt are told, adopted rows are summed."""
         plan(ledger, chunks=4)
         bring(ledger, "bf-1", S.RUNNING)
         adopt(ledger, must_claim(ledger), rows=5)
-        ledger.fail(must_claim(ledger), error_code="x", message="y", actor=ANA)
+        ledger.chunks.fail(must_claim(ledger), error_code="x", message="y", actor=ANA)
         must_claim(ledger, lease=0)
         must_claim(ledger)
         must_claim(ledger)
-        counts = ledger.counts("bf-1")
+        counts = ledger.progress.counts("bf-1")
         assert (counts.total, counts.done, counts.failed, counts.running, counts.pending) == (4, 1, 1, 2, 0)
         assert (counts.recomputed, counts.rows, counts.quarantined) == (1, 5, 0)
 
@@ -411,10 +413,10 @@ class ChunkContract:
         adopt(ledger, must_claim(ledger, "bf-2"), rows=5)
         said: list[str] = []
         listen(ledger._database.engine, "before_cursor_execute", lambda *args: said.append(args[2]))
-        counts = ledger.all_counts()
+        counts = ledger.progress.counts_by_run()
         assert [sql.split()[0] for sql in said] == ["BEGIN", "SELECT"]
-        assert counts == {name: ledger.counts(name) for name in ("bf-1", "bf-2")}
-        assert ledger.counts("bf-3").total == 0
+        assert counts == {name: ledger.progress.counts(name) for name in ("bf-1", "bf-2")}
+        assert ledger.progress.counts("bf-3").total == 0
 
 
 class CandidateContract:
@@ -423,70 +425,72 @@ class CandidateContract:
     def test_candidates_are_numbered_and_intended_first(self, ledger: Ledger):
         """Each intent gets the next number and branch; recording it twice is recording it once."""
         run_in(ledger, S.STAGED)
-        one = ledger.intend_candidate("bf-1", "d" * 64, ANA)
+        one = ledger.candidates.intend("bf-1", "d" * 64, ANA)
         assert (one.n, one.branch, one.snapshot_id) == (1, "errata_bf-1_c1_dddddddd", None)
-        made = ledger.record_candidate("bf-1", 1, "10", "11", ANA)
-        assert ledger.record_candidate("bf-1", 1, "10", "11", ANA) == made
+        made = ledger.candidates.record("bf-1", 1, "10", "11", ANA)
+        assert ledger.candidates.record("bf-1", 1, "10", "11", ANA) == made
         with pytest.raises(StateRefused):
-            ledger.record_candidate("bf-1", 1, "10", "12", ANA)
-        two = ledger.intend_candidate("bf-1", "e" * 64, ANA)
-        assert ledger.abandon_candidate("bf-1", two.n, ANA).state == "abandoned"
-        assert [c.n for c in ledger.candidates("bf-1")] == [1, 2]
-        assert ledger.latest_candidate("bf-1") == ledger.candidates("bf-1")[-1]
+            ledger.candidates.record("bf-1", 1, "10", "12", ANA)
+        two = ledger.candidates.intend("bf-1", "e" * 64, ANA)
+        assert ledger.candidates.abandon("bf-1", two.n, ANA).state == "abandoned"
+        assert [c.n for c in ledger.candidates.list("bf-1")] == [1, 2]
+        assert ledger.candidates.latest("bf-1") == ledger.candidates.list("bf-1")[-1]
 
     def test_measurements_are_replaced_as_a_whole(self, ledger: Ledger):
         """A second scan of a candidate leaves nothing of the first, and other candidates alone."""
         run_in(ledger, S.STAGED)
         for n in (1, 2):
-            ledger.intend_candidate("bf-1", "d" * 64, ANA)
-            ledger.record_measurements("bf-1", n, [Measurement("candidate", None, "rows", str(n))], ANA)
+            ledger.candidates.intend("bf-1", "d" * 64, ANA)
+            ledger.candidates.record_measurements(
+                "bf-1", n, [MeasurementRecord("candidate", None, "rows", str(n))], ANA
+            )
         again = [
-            Measurement("partition", DAYS[0], "sum(x)", "0.10", exact=False),
-            Measurement("partition", DAYS[1], "sum(x)", None),
+            MeasurementRecord("partition", DAYS[0], "sum(x)", "0.10", exact=False),
+            MeasurementRecord("partition", DAYS[1], "sum(x)", None),
         ]
-        assert ledger.record_measurements("bf-1", 1, again, ANA) == 2
-        assert ledger.measurements("bf-1", 1) == tuple(again)
-        assert ledger.measurements("bf-1", 2) == (Measurement("candidate", None, "rows", "2"),)
+        assert ledger.candidates.record_measurements("bf-1", 1, again, ANA) == 2
+        assert ledger.candidates.measurements("bf-1", 1) == tuple(again)
+        assert ledger.candidates.measurements("bf-1", 2) == (MeasurementRecord("candidate", None, "rows", "2"),)
 
     def test_judged_numbers_stay(self, ledger: Ledger):
         """After a verdict other numbers are refused, and the same ones again are no news."""
         run_in(ledger, S.STAGED)
-        ledger.intend_candidate("bf-1", "d" * 64, ANA)
-        ledger.record_candidate("bf-1", 1, None, "11", ANA)
-        numbers = [Measurement("candidate", day, "rows", "1") for day in DAYS]
-        ledger.record_measurements("bf-1", 1, numbers, ANA)
+        ledger.candidates.intend("bf-1", "d" * 64, ANA)
+        ledger.candidates.record("bf-1", 1, None, "11", ANA)
+        numbers = [MeasurementRecord("candidate", day, "rows", "1") for day in DAYS]
+        ledger.candidates.record_measurements("bf-1", 1, numbers, ANA)
         judge(ledger, passed=False)
         before = actions(ledger)
-        assert ledger.record_measurements("bf-1", 1, reversed(numbers), ANA) == 3
+        assert ledger.candidates.record_measurements("bf-1", 1, reversed(numbers), ANA) == 3
         assert actions(ledger) == before
         for other in ([], numbers[:2], [*numbers, numbers[0]], [replace(numbers[0], exact=False), *numbers[1:]]):
             with pytest.raises(StateRefused, match="expected a candidate without a verdict"):
-                ledger.record_measurements("bf-1", 1, other, ANA)
-        assert ledger.measurements("bf-1", 1) == tuple(numbers)
+                ledger.candidates.record_measurements("bf-1", 1, other, ANA)
+        assert ledger.candidates.measurements("bf-1", 1) == tuple(numbers)
         assert actions(ledger) == [*before, *["refused"] * 4]
-        ledger.intend_candidate("bf-1", "e" * 64, ANA)
-        assert ledger.record_measurements("bf-1", 2, numbers, ANA) == 3
+        ledger.candidates.intend("bf-1", "e" * 64, ANA)
+        assert ledger.candidates.record_measurements("bf-1", 2, numbers, ANA) == 3
 
     def test_a_verdict_moves_the_run(self, ledger: Ledger):
         """Rejected, judged again with an accepted warning, validated: all of it stays on the record."""
         run_in(ledger, S.STAGED)
-        ledger.intend_candidate("bf-1", "d" * 64, ANA)
+        ledger.candidates.intend("bf-1", "d" * 64, ANA)
         with pytest.raises(StateRefused):
             judge(ledger, [], "t" * 64, passed=False)
-        ledger.record_candidate("bf-1", 1, None, "11", ANA)
+        ledger.candidates.record("bf-1", 1, None, "11", ANA)
         judge(ledger, [{"name": "drift", "level": "warn"}], "t" * 64, passed=False)
-        assert ledger.run("bf-1").state is S.REJECTED
+        assert ledger.runs.get("bf-1").state is S.REJECTED
         judge(ledger, [], "u" * 64, passed=False)
-        accepted = ledger.accept_warning("bf-1", "drift", "known", "bo", BO)
-        assert ledger.accept_warning("bf-1", "drift", "known", "bo", BO) == accepted
-        assert ledger.acceptances_of_warnings("bf-1") == (accepted,)
+        accepted = ledger.approvals.accept_warning("bf-1", "drift", "known", "bo", BO)
+        assert ledger.approvals.accept_warning("bf-1", "drift", "known", "bo", BO) == accepted
+        assert ledger.approvals.accepted_warnings("bf-1") == (accepted,)
         judge(ledger, [{"name": "drift", "level": "accepted"}], "t" * 64, passed=True)
-        assert ledger.run("bf-1").state is S.VALIDATED
-        latest = ledger.latest_verdict("bf-1")
+        assert ledger.runs.get("bf-1").state is S.VALIDATED
+        latest = ledger.candidates.latest_verdict("bf-1")
         assert latest is not None
         assert (latest.passed, latest.candidate_n, latest.checks[0]["level"]) == (True, 1, "accepted")
         judge(ledger, [], "t" * 64, passed=True)
-        assert ledger.run("bf-1").state is S.VALIDATED
+        assert ledger.runs.get("bf-1").state is S.VALIDATED
         assert actions(ledger)[-1] == "verdict.recorded"
 
     def test_a_run_that_is_not_staged_is_not_judged(self, ledger: Ledger):
@@ -494,10 +498,10 @@ class CandidateContract:
         for number, state in enumerate((S.APPROVED, S.CANCELLED), 2):
             run_in(ledger, state, f"bf-{number}")
             with pytest.raises(StateRefused):
-                ledger.intend_candidate(f"bf-{number}", "d" * 64, ANA)
+                ledger.candidates.intend(f"bf-{number}", "d" * 64, ANA)
         run_in(ledger, S.RUNNING)
-        ledger.intend_candidate("bf-1", "d" * 64, ANA)
-        ledger.record_candidate("bf-1", 1, None, "5", ANA)
+        ledger.candidates.intend("bf-1", "d" * 64, ANA)
+        ledger.candidates.record("bf-1", 1, None, "5", ANA)
         with pytest.raises(StateRefused):
             judge(ledger, passed=True)
 
@@ -510,51 +514,51 @@ class PublicationContract:
         run_in(ledger, S.VALIDATED)
         pub = intend(ledger, "bf-1", DAYS)
         assert (numbered(pub.pub_id), pub.undo_branch) == ("bf-1-p1", f"errata_{pub.pub_id}_undo")
-        assert ledger.run("bf-1").state is S.PUBLISHING
-        assert ledger.open_publications(TABLE) == ledger.open_publications(run_id="bf-1") == (pub,)
-        assert ledger.accepted(TABLE) == {}
+        assert ledger.runs.get("bf-1").state is S.PUBLISHING
+        assert ledger.publications.list_open(TABLE) == ledger.publications.list_open(run_id="bf-1") == (pub,)
+        assert ledger.partitions.accepted(TABLE) == {}
         done = settle(ledger, pub)
         assert settle(ledger, pub) == done
         assert (done.state, done.result_snapshot_id) == (PublicationState.COMMITTED, f"s-{pub.pub_id}")
-        assert ledger.run("bf-1").state is S.PUBLISHED
-        assert ledger.open_publications() == ()
-        assert {day: a.run_id for day, a in ledger.accepted(TABLE).items()} == dict.fromkeys(DAYS, "bf-1")
+        assert ledger.runs.get("bf-1").state is S.PUBLISHED
+        assert ledger.publications.list_open() == ()
+        assert {day: a.run_id for day, a in ledger.partitions.accepted(TABLE).items()} == dict.fromkeys(DAYS, "bf-1")
         assert actions(ledger)[-2:] == ["publish.intended", "publish.committed"]
 
     def test_an_abandoned_intent_restores_the_state_before(self, ledger: Ledger):
         """Validated stays validated; published in part stays so; the partitions are free again."""
         run_in(ledger, S.VALIDATED)
         settle(ledger, intend(ledger, "bf-1", DAYS), "abandoned")
-        assert ledger.run("bf-1").state is S.VALIDATED
+        assert ledger.runs.get("bf-1").state is S.VALIDATED
         publish(ledger, "bf-1", DAYS[:1])
         settle(ledger, intend(ledger, "bf-1", DAYS[1:]), "abandoned")
-        assert ledger.run("bf-1").state is S.PART_PUBLISHED
-        assert [numbered(pub.pub_id) for pub in ledger.publications("bf-1")] == ["bf-1-p1", "bf-1-p2", "bf-1-p3"]
+        assert ledger.runs.get("bf-1").state is S.PART_PUBLISHED
+        assert [numbered(pub.pub_id) for pub in ledger.publications.list("bf-1")] == ["bf-1-p1", "bf-1-p2", "bf-1-p3"]
         publish(ledger, "bf-1", DAYS[1:])
-        assert ledger.run("bf-1").state is S.PUBLISHED
+        assert ledger.runs.get("bf-1").state is S.PUBLISHED
 
     def test_an_outcome_is_final(self, ledger: Ledger):
         """A settled publication cannot be settled otherwise, and the try is audited."""
         run_in(ledger, S.VALIDATED)
         pub = intend(ledger, "bf-1", DAYS)
         with pytest.raises(UsageError):
-            ledger.settle_publication(pub.pub_id, "committed", actor=BO)
+            ledger.publications.settle(pub.pub_id, "committed", actor=BO)
         settle(ledger, pub)
         with pytest.raises(StateRefused, match="expected an open intent, found committed as snapshot"):
             settle(ledger, pub, "abandoned")
         with pytest.raises(StateRefused, match="expected an open intent, found committed as snapshot"):
-            ledger.update_intent(pub.pub_id, {"try": 2}, actor=BO)
-        assert not ledger.renew_publication(pub.pub_id, 60)
+            ledger.publications.update_intent(pub.pub_id, {"try": 2}, actor=BO)
+        assert not ledger.publications.renew(pub.pub_id, 60)
         assert actions(ledger)[-2:] == ["refused", "refused"]
 
     def test_a_new_try_keeps_the_details_before(self, ledger: Ledger):
         """What each try meant to commit stays readable."""
         run_in(ledger, S.VALIDATED)
         pub = intend(ledger, "bf-1", DAYS)
-        again = ledger.update_intent(pub.pub_id, {"try": 2}, actor=BO, base_snapshot_id="77")
+        again = ledger.publications.update_intent(pub.pub_id, {"try": 2}, actor=BO, base_snapshot_id="77")
         assert (len(again.details), again.base_snapshot_id) == (2, "77")
-        assert ledger.publication_detail(pub.pub_id) == {"try": 2}
-        assert b"2026-01-01" in ledger.get_part(again.details[0])
+        assert ledger.publications.detail(pub.pub_id) == {"try": 2}
+        assert b"2026-01-01" in ledger.parts.get(again.details[0])
 
     def test_partitions_under_publication_are_locked(self, ledger: Ledger):
         """The second run is refused by name of the holder; disjoint scopes go on side by side."""
@@ -566,13 +570,13 @@ class PublicationContract:
             intend(ledger, "bf-2", DAYS[1:])
         assert (locked.value.fields["holder"], locked.value.fields["partitions"]) == (first.pub_id, [DAYS[1]])
         assert locked.value.fields["lease_expired"]
-        assert ledger.run("bf-2").state is S.VALIDATED
-        assert ledger.audit_entries("bf-2")[-1].body["holders"] == [first.pub_id]
+        assert ledger.runs.get("bf-2").state is S.VALIDATED
+        assert ledger.audit.entries("bf-2")[-1].body["holders"] == [first.pub_id]
         third = intend(ledger, "bf-3", DAYS[2:])
         settle(ledger, first)
         settle(ledger, third)
         publish(ledger, "bf-2", DAYS[1:])
-        assert ledger.accepted(TABLE)[DAYS[1]].run_id == "bf-2"
+        assert ledger.partitions.accepted(TABLE)[DAYS[1]].run_id == "bf-2"
 
     def test_only_partitions_of_the_run_are_published_and_only_once(self, ledger: Ledger):
         """Foreign, repeated, missing or already published partitions are refused."""
@@ -601,36 +605,36 @@ class PublicationContract:
         run_in(ledger, S.VALIDATED)
         publish(ledger, "bf-1")
         back = roll_back(ledger, "bf-1", DAYS[:1])
-        assert ledger.run("bf-1").state is S.PUBLISHED
-        assert ledger.partition_states("bf-1") == dict(zip(DAYS, (P.ROLLED_BACK, P.ACCEPTED, P.ACCEPTED), strict=True))
-        accepted = ledger.accepted(TABLE)[DAYS[0]]
+        assert ledger.runs.get("bf-1").state is S.PUBLISHED
+        assert ledger.partitions.states("bf-1") == dict(zip(DAYS, (P.ROLLED_BACK, P.ACCEPTED, P.ACCEPTED), strict=True))
+        accepted = ledger.partitions.accepted(TABLE)[DAYS[0]]
         assert (accepted.run_id, accepted.pub_id, accepted.action) == (None, back.pub_id, "rolled_back")
         with pytest.raises(StateRefused):
             intend(ledger, "bf-1", DAYS[:1], "rollback")
         roll_back(ledger, "bf-1", DAYS[1:])
-        assert ledger.run("bf-1").state is S.ROLLED_BACK
+        assert ledger.runs.get("bf-1").state is S.ROLLED_BACK
         with pytest.raises(StateRefused):
             intend(ledger, "bf-1", DAYS)
-        assert ledger.verify_audit().ok
+        assert ledger.audit.verify().ok
 
     def test_a_partition_taken_back_is_not_published_again_by_its_run(self, ledger: Ledger):
         """Published in part, one day rolled back: the rest may be published, that day may not."""
         run_in(ledger, S.VALIDATED)
         publish(ledger, "bf-1", DAYS[:2])
         roll_back(ledger, "bf-1", DAYS[:1])
-        assert ledger.run("bf-1").state is S.PART_PUBLISHED
+        assert ledger.runs.get("bf-1").state is S.PART_PUBLISHED
         with pytest.raises(StateRefused):
             intend(ledger, "bf-1", DAYS[:1])
         publish(ledger, "bf-1", DAYS[2:])
-        assert ledger.run("bf-1").state is S.PUBLISHED
+        assert ledger.runs.get("bf-1").state is S.PUBLISHED
 
     def test_an_abandoned_rollback_changes_nothing(self, ledger: Ledger):
         """No acceptance, no hazard, no move; the next try has its own id."""
         run_in(ledger, S.VALIDATED)
         publish(ledger, "bf-1")
         settle(ledger, intend(ledger, "bf-1", DAYS, "rollback"), "abandoned")
-        assert ledger.run("bf-1").state is S.PUBLISHED
-        assert ledger.open_hazards() == ()
+        assert ledger.runs.get("bf-1").state is S.PUBLISHED
+        assert ledger.guards.open_hazards() == ()
         assert numbered(roll_back(ledger, "bf-1").pub_id) == "bf-1-r3"
 
     def test_a_run_is_superseded_when_nothing_of_it_is_accepted_and_returns(self, ledger: Ledger):
@@ -640,32 +644,34 @@ class PublicationContract:
         run_in(ledger, S.VALIDATED, "bf-2", DAYS[:1])
         run_in(ledger, S.VALIDATED, "bf-3", DAYS[1:])
         publish(ledger, "bf-2", DAYS[:1])
-        assert ledger.run("bf-1").state is S.PUBLISHED
+        assert ledger.runs.get("bf-1").state is S.PUBLISHED
         publish(ledger, "bf-3", DAYS[1:])
-        assert ledger.run("bf-1").state is S.SUPERSEDED
+        assert ledger.runs.get("bf-1").state is S.SUPERSEDED
         with pytest.raises(StateRefused):
             intend(ledger, "bf-1", DAYS[:1], "rollback")
         roll_back(ledger, "bf-3", DAYS[1:2])
-        assert ledger.run("bf-1").state is S.PUBLISHED
-        assert ledger.run("bf-3").state is S.PUBLISHED
-        assert ledger.partition_states("bf-1") == dict(zip(DAYS, (P.SUPERSEDED, P.ACCEPTED, P.SUPERSEDED), strict=True))
-        back = ledger.accepted(TABLE, DAYS[1:2])[DAYS[1]]
+        assert ledger.runs.get("bf-1").state is S.PUBLISHED
+        assert ledger.runs.get("bf-3").state is S.PUBLISHED
+        assert ledger.partitions.states("bf-1") == dict(
+            zip(DAYS, (P.SUPERSEDED, P.ACCEPTED, P.SUPERSEDED), strict=True)
+        )
+        back = ledger.partitions.accepted(TABLE, DAYS[1:2])[DAYS[1]]
         assert (back.run_id, numbered(back.origin_pub_id or ""), numbered(back.pub_id)) == (
             "bf-1",
             "bf-1-p1",
             "bf-3-r2",
         )
         roll_back(ledger, "bf-1", DAYS[1:2])
-        assert ledger.run("bf-1").state is S.SUPERSEDED
-        assert ledger.accepted(TABLE)[DAYS[1]].run_id is None
-        history = ledger.acceptance_history(TABLE, DAYS[1])
+        assert ledger.runs.get("bf-1").state is S.SUPERSEDED
+        assert ledger.partitions.accepted(TABLE)[DAYS[1]].run_id is None
+        history = ledger.partitions.history(TABLE, DAYS[1])
         assert [(a.run_id, a.action) for a in history] == [
             ("bf-1", "published"),
             ("bf-3", "published"),
             ("bf-1", "rolled_back"),
             (None, "rolled_back"),
         ]
-        assert ledger.verify_audit().ok
+        assert ledger.audit.verify().ok
 
     def test_runs_unwind_as_a_stack(self, ledger: Ledger):
         """Three runs on one day, taken back one by one, down to what was there before Errata."""
@@ -674,11 +680,11 @@ class PublicationContract:
             run_in(ledger, S.VALIDATED, name, DAYS[:1])
             publish(ledger, name, DAYS[:1])
         for name, below in (("bf-3", "bf-2"), ("bf-2", "bf-1"), ("bf-1", None)):
-            assert ledger.accepted(TABLE)[DAYS[0]].run_id == name
+            assert ledger.partitions.accepted(TABLE)[DAYS[0]].run_id == name
             roll_back(ledger, name, DAYS[:1])
-            accepted = ledger.accepted(TABLE)[DAYS[0]]
+            accepted = ledger.partitions.accepted(TABLE)[DAYS[0]]
             assert (accepted.run_id, numbered(accepted.origin_pub_id or "")) == (below, f"{below}-p1" if below else "")
-        assert {ledger.run(name).state for name in names} == {S.ROLLED_BACK}
+        assert {ledger.runs.get(name).state for name in names} == {S.ROLLED_BACK}
 
     def test_what_was_the_truth_at_a_time(self, ledger: Ledger):
         """Each partition's newest row up to then; before the first there is none; other tables stay out."""
@@ -687,12 +693,12 @@ class PublicationContract:
         run_in(ledger, S.VALIDATED, "bf-2", DAYS[:1])
         publish(ledger, "bf-2", DAYS[:1])
         roll_back(ledger, "bf-2", DAYS[:1])
-        moments = [datetime.fromisoformat(row.at) for row in ledger.acceptance_history(TABLE, DAYS[0])]
+        moments = [datetime.fromisoformat(row.at) for row in ledger.partitions.history(TABLE, DAYS[0])]
         first, second, third = moments
         assert first < second < third
 
         def told(moment: datetime, table: str | None = TABLE) -> dict[str, str | None]:
-            return {row.partition: row.run_id for row in ledger.accepted_at(moment, table)}
+            return {row.partition: row.run_id for row in ledger.partitions.accepted_at(moment, table)}
 
         assert told(first - timedelta(microseconds=1000)) == {}
         assert told(first) == dict.fromkeys(DAYS, "bf-1")
@@ -711,11 +717,11 @@ class PublicationContract:
             publish(ledger, run_id, DAYS[:1])
         ledger._database._clock, ledger._database._head = clock
         for moment in (noon - timedelta(hours=1), noon, noon + timedelta(hours=1)):
-            (row,) = ledger.accepted_at(moment, TABLE)
+            (row,) = ledger.partitions.accepted_at(moment, TABLE)
             assert row.run_id == "bf-2"
-        assert ledger.accepted_at(noon - timedelta(hours=2), TABLE) == ()
-        assert ledger.accepted(TABLE)[DAYS[0]].run_id == "bf-2"
-        assert ledger.verify_audit().ok
+        assert ledger.partitions.accepted_at(noon - timedelta(hours=2), TABLE) == ()
+        assert ledger.partitions.accepted(TABLE)[DAYS[0]].run_id == "bf-2"
+        assert ledger.audit.verify().ok
 
     def test_a_run_published_in_part_returns_in_part(self, ledger: Ledger):
         """Superseded and restored, it is what it was."""
@@ -723,10 +729,10 @@ class PublicationContract:
         publish(ledger, "bf-1", DAYS[:1])
         run_in(ledger, S.VALIDATED, "bf-2", DAYS[:1])
         publish(ledger, "bf-2", DAYS[:1])
-        assert ledger.run("bf-1").state is S.SUPERSEDED
+        assert ledger.runs.get("bf-1").state is S.SUPERSEDED
         roll_back(ledger, "bf-2", DAYS[:1])
-        assert ledger.run("bf-1").state is S.PART_PUBLISHED
-        assert ledger.run("bf-2").state is S.ROLLED_BACK
+        assert ledger.runs.get("bf-1").state is S.PART_PUBLISHED
+        assert ledger.runs.get("bf-2").state is S.ROLLED_BACK
 
     def test_a_run_taken_over_while_publishing_finds_its_state_when_settled(self, ledger: Ledger):
         """Its open intent hides it from the other run; settled as abandoned it is superseded."""
@@ -735,24 +741,28 @@ class PublicationContract:
         second = intend(ledger, "bf-1", DAYS[1:])
         run_in(ledger, S.VALIDATED, "bf-2", DAYS[:1])
         publish(ledger, "bf-2", DAYS[:1])
-        assert ledger.run("bf-1").state is S.PUBLISHING
+        assert ledger.runs.get("bf-1").state is S.PUBLISHING
         settle(ledger, second, "abandoned")
-        assert ledger.run("bf-1").state is S.SUPERSEDED
-        assert ledger.verify_audit().ok
+        assert ledger.runs.get("bf-1").state is S.SUPERSEDED
+        assert ledger.audit.verify().ok
 
     def test_what_a_publication_owes_is_a_debt_from_its_commit_until_it_is_paid(self, ledger: Ledger):
         """Owed before the commit and struck out after; an intent that came to nothing owes nothing."""
         run_in(ledger, S.VALIDATED)
         lost = settle(ledger, intend(ledger, "bf-1", DAYS), "abandoned")
-        ledger.record_fact("bf-1", f"owed.{lost.pub_id}", {"corrections": "c"}, ANA)
+        ledger.facts.record("bf-1", f"owed.{lost.pub_id}", {"corrections": "c"}, ANA)
         pub = intend(ledger, "bf-1", DAYS)
-        ledger.record_fact("bf-1", f"owed.{pub.pub_id}", {"corrections": "c"}, ANA)
-        assert ledger.debts() == ()
+        ledger.facts.record("bf-1", f"owed.{pub.pub_id}", {"corrections": "c"}, ANA)
+        assert ledger.facts.list_outbox() == ()
         settle(ledger, pub)
-        assert ledger.debts() == ledger.debts(TABLE) == (("bf-1", pub.pub_id, {"corrections": "c"}),)
-        assert ledger.debts("lake.another") == ()
-        ledger.record_fact("bf-1", f"done.{pub.pub_id}", {}, ANA)
-        assert ledger.debts() == ()
+        assert (
+            ledger.facts.list_outbox()
+            == ledger.facts.list_outbox(TABLE)
+            == (("bf-1", pub.pub_id, {"corrections": "c"}),)
+        )
+        assert ledger.facts.list_outbox("lake.another") == ()
+        ledger.facts.record("bf-1", f"done.{pub.pub_id}", {}, ANA)
+        assert ledger.facts.list_outbox() == ()
 
     def test_publications_of_a_partition_are_counted_over_all_runs(self, ledger: Ledger):
         """Versions are numbered by it; a rollback is not a publication, and what was abandoned counts for nothing."""
@@ -762,27 +772,27 @@ class PublicationContract:
         run_in(ledger, S.VALIDATED, "bf-2", DAYS[:1])
         settle(ledger, intend(ledger, "bf-2", DAYS[:1]), "abandoned")
         publish(ledger, "bf-2", DAYS[:1])
-        assert ledger.times_published(TABLE, DAYS) == {DAYS[0]: 2, DAYS[1]: 1}
-        assert ledger.times_published(TABLE, DAYS[1:]) == {DAYS[1]: 1}
+        assert ledger.partitions.count_publications(TABLE, DAYS) == {DAYS[0]: 2, DAYS[1]: 1}
+        assert ledger.partitions.count_publications(TABLE, DAYS[1:]) == {DAYS[1]: 1}
 
     def test_a_rollback_opens_a_hazard_until_it_is_closed(self, ledger: Ledger):
         """Closing says why, once."""
         run_in(ledger, S.VALIDATED)
         publish(ledger, "bf-1")
         pub = roll_back(ledger, "bf-1", DAYS[:1])
-        (hazard,) = ledger.open_hazards(TABLE)
+        (hazard,) = ledger.guards.open_hazards(TABLE)
         assert (hazard.pub_id, hazard.snapshot_id) == (pub.pub_id, f"s-{pub.pub_id}")
-        closed = ledger.close_hazard(pub.pub_id, "rewritten", BO)
-        assert ledger.close_hazard(pub.pub_id, "again", BO) == closed
-        assert ledger.open_hazards() == ()
+        closed = ledger.guards.close_hazard(pub.pub_id, "rewritten", BO)
+        assert ledger.guards.close_hazard(pub.pub_id, "again", BO) == closed
+        assert ledger.guards.open_hazards() == ()
         assert actions(ledger).count("hazard.closed") == 1
 
     def test_the_guard_of_a_table_is_remembered(self, ledger: Ledger):
         """The last one recorded holds; the same again is not recorded."""
-        assert ledger.guard("u-1") is None
+        assert ledger.guards.get("u-1") is None
         for snapshot in ("1", "1", "2"):
-            ledger.record_guard("u-1", snapshot, ANA)
-        assert ledger.guard("u-1") == "2"
+            ledger.guards.record("u-1", snapshot, ANA)
+        assert ledger.guards.get("u-1") == "2"
         assert actions(ledger) == ["guard.recorded", "guard.recorded"]
 
 

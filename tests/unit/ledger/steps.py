@@ -10,8 +10,8 @@ from errata.model.audit import Actor
 from errata.model.manifest import Chunk
 from errata.model.run import RunState
 
-ANA = Actor("ana", "ana-os", "desk")
-BO = Actor("bo", "bo-os", "desk")
+ANA = Actor("ana", "ana-os", "workspace")
+BO = Actor("bo", "bo-os", "workspace")
 TABLE = "lake.fin.daily_revenue"
 DAYS = ("2026-01-01", "2026-01-02", "2026-01-03")
 ALIVE = Owner("w1", "elsewhere", 1, "boot/ns/1")
@@ -45,7 +45,7 @@ def plan(ledger: Ledger, name: str = "bf-1", days: Sequence[str] = DAYS, chunks:
     """A planned run with one chunk per day, or ``chunks`` of them."""
     count = len(days) if chunks is None else chunks
     made = [Chunk(f"c{n:04d}", (days[n % len(days)],), 10, 100) for n in range(count)]
-    run, already = ledger.record_run(
+    run, already = ledger.runs.record(
         name,
         manifest_bytes(name),
         product="fin.daily_revenue",
@@ -63,8 +63,8 @@ def plan(ledger: Ledger, name: str = "bf-1", days: Sequence[str] = DAYS, chunks:
 def bring(ledger: Ledger, run_id: str, to: RunState) -> RunRecord:
     """Move a planned run along a legal path."""
     for state in PATHS[to]:
-        ledger.move(run_id, state, actor=ANA)
-    return ledger.run(run_id)
+        ledger.runs.move(run_id, state, actor=ANA)
+    return ledger.runs.get(run_id)
 
 
 def run_in(ledger: Ledger, state: RunState, name: str = "bf-1", days: Sequence[str] = DAYS) -> RunRecord:
@@ -73,7 +73,7 @@ def run_in(ledger: Ledger, state: RunState, name: str = "bf-1", days: Sequence[s
 
 
 def claim(ledger: Ledger, run_id: str = "bf-1", owner: Owner = ALIVE, lease: float = 60.0) -> AttemptRecord | None:
-    return ledger.claim(run_id, owner, lease_seconds=lease, actor=ANA, is_dead=lambda _: False)
+    return ledger.chunks.claim(run_id, owner, lease_seconds=lease, actor=ANA, is_dead=lambda _: False)
 
 
 def must_claim(ledger: Ledger, run_id: str = "bf-1", owner: Owner = ALIVE, lease: float = 60.0) -> AttemptRecord:
@@ -83,13 +83,13 @@ def must_claim(ledger: Ledger, run_id: str = "bf-1", owner: Owner = ALIVE, lease
 
 
 def adopt(ledger: Ledger, attempt: AttemptRecord, snapshot: str = "900719925474099312", rows: int = 7) -> None:
-    ledger.adopt(attempt, snapshot_id=snapshot, rows=rows, files=1, bytes=50, seconds=0.5, actor=ANA)
+    ledger.chunks.adopt(attempt, snapshot_id=snapshot, rows=rows, files=1, bytes=50, seconds=0.5, actor=ANA)
 
 
 def judge(
     ledger: Ledger, checks: Sequence[Mapping[str, str]] = (), thresholds: str = "t" * 64, *, passed: bool
 ) -> VerdictRecord:
-    return ledger.record_verdict("bf-1", 1, passed, checks, thresholds, ANA)
+    return ledger.candidates.record_verdict("bf-1", 1, passed, checks, thresholds, ANA)
 
 
 def intend(
@@ -100,7 +100,7 @@ def intend(
     lease: float = 60.0,
     release: Mapping[str, object] | None = None,
 ) -> PublicationRecord:
-    return ledger.intend_publication(
+    return ledger.publications.intend(
         run_id,
         "publish" if kind == "publish" else "rollback",
         days,
@@ -116,8 +116,8 @@ def intend(
 
 def settle(ledger: Ledger, pub: PublicationRecord, outcome: str = "committed") -> PublicationRecord:
     if outcome == "abandoned":
-        return ledger.settle_publication(pub.pub_id, "abandoned", actor=BO)
-    return ledger.settle_publication(
+        return ledger.publications.settle(pub.pub_id, "abandoned", actor=BO)
+    return ledger.publications.settle(
         pub.pub_id, "committed", actor=BO, snapshot_id=f"s-{pub.pub_id}", data_files_written=0
     )
 
@@ -131,4 +131,4 @@ def roll_back(ledger: Ledger, run_id: str, days: Sequence[str] = DAYS) -> Public
 
 
 def actions(ledger: Ledger, run_id: str | None = None) -> list[str]:
-    return [entry.action for entry in ledger.audit_entries(run_id)]
+    return [entry.action for entry in ledger.audit.entries(run_id)]

@@ -23,10 +23,10 @@ from sqlalchemy import Connection, text
 
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import EngineError, ManifestTampered, StateRefused
-from errata.ledger import Ledger, Measurement, entry_hash
-from errata.ledger.audit import link_bytes, older_hash, verify
-from errata.ledger.measured import measured_digest
-from errata.ledger.schema import manifest, part
+from errata.ledger import Ledger, MeasurementRecord, entry_hash
+from errata.ledger.audit.chain import legacy_hash, link_bytes, verify_chain
+from errata.ledger.audit.measurement_digest import digest_measurements
+from errata.ledger.schema.definition import manifest, part
 from errata.model.audit import GENESIS
 from errata.model.run import RunState
 from unit.ledger.only import sqlite_only
@@ -36,10 +36,10 @@ from unit.ledger.steps import ANA, BO, adopt, bring, judge, manifest_bytes, must
 FIELDS = ("previous", "hash", "at", "person", "os_user", "host", "single_user", "action", "run_id", "body")
 AGAIN = "INSERT INTO measurement SELECT 1000 + id, run_id, candidate_n, scope, partition, name, value, exact"
 NUMBERS = (
-    Measurement("prior", "2026-01-01", "rows", "2"),
-    Measurement("candidate", "2026-01-01", "rows", "3"),
-    Measurement("candidate", "2026-01-01", "mean", "0.1", exact=False),
-    Measurement("candidate", None, "note", None),
+    MeasurementRecord("prior", "2026-01-01", "rows", "2"),
+    MeasurementRecord("candidate", "2026-01-01", "rows", "3"),
+    MeasurementRecord("candidate", "2026-01-01", "mean", "0.1", exact=False),
+    MeasurementRecord("candidate", None, "note", None),
 )
 
 
@@ -50,13 +50,13 @@ def log(ledger: Ledger) -> Iterator[Connection]:
     publish(ledger, "bf-1")
     roll_back(ledger, "bf-1")
     run = plan(ledger, "bf-2")
-    ledger.decide("bf-2", run.manifest_digest, "bo", "approved", "ok", BO)
-    ledger.move("bf-2", RunState.RUNNING, actor=ANA)
+    ledger.approvals.decide("bf-2", run.manifest_digest, "bo", "approved", "ok", BO)
+    ledger.runs.move("bf-2", RunState.RUNNING, actor=ANA)
     adopt(ledger, must_claim(ledger, "bf-2"))
     with pytest.raises(StateRefused):
-        ledger.move("bf-2", RunState.PUBLISHED, actor=ANA)
+        ledger.runs.move("bf-2", RunState.PUBLISHED, actor=ANA)
     for word in ("one", "two", "three"):
-        ledger.note("bf-2", ANA, "note", {"word": word})
+        ledger.audit.note("bf-2", ANA, "note", {"word": word})
     for name in ("audit", "run", "audit_head"):
         ledger._database.bare(lambda conn, name=name: _disarm(conn, name))
     with ledger._database.engine.connect().execution_options(errata_write=True) as conn:
@@ -103,8 +103,8 @@ def length(log: Connection) -> int:
 
 def test_an_honest_log_verifies(ledger: Ledger, log: Connection):
     """The check passes, counts every entry and names the head; hashes can be recomputed from the entries alone."""
-    found = ledger.verify_audit()
-    entries = ledger.audit_entries()
+    found = ledger.audit.verify()
+    entries = ledger.audit.entries()
     assert (found.ok, found.entries, found.first_bad, found.reason) == (True, len(entries), None, None)
     assert found.entries >= 18
     assert found.head == entries[-1].hash
@@ -116,33 +116,33 @@ def test_an_honest_log_verifies(ledger: Ledger, log: Connection):
 
 def test_an_entry_is_hashed_as_documented(ledger: Ledger):
     """A checker written elsewhere needs SHA-256 and RFC 8785 only."""
-    entry = ledger.note(None, ANA, "note", {"b": 1, "a": ["x"]})
-    name = {handle: pseudonym for pseudonym, handle in ledger.people().items()}
+    entry = ledger.audit.note(None, ANA, "note", {"b": 1, "a": ["x"]})
+    name = {handle: pseudonym for pseudonym, handle in ledger.people.names().items()}
     told = {
         "at": entry.at,
-        "actor": {"person": name["ana"], "os_user": name["ana-os"], "host": "desk", "single_user": False},
+        "actor": {"person": name["ana"], "os_user": name["ana-os"], "host": "workspace", "single_user": False},
         "action": "note",
         "run_id": None,
         "body": {"a": ["x"], "b": 1},
     }
     link = {"seq": 1, "previous": GENESIS, "run": None, "content": sha256(canonical_bytes(told))}
     assert sha256(canonical_bytes(link)) == entry.hash
-    of_a_run = ledger.note(plan(ledger).run_id, ANA, "note", {})
+    of_a_run = ledger.audit.note(plan(ledger).run_id, ANA, "note", {})
     assert json.loads(link_bytes(of_a_run))["run"] == sha256(b"bf-1")
 
 
 def test_entries_of_older_ledgers_still_verify(ledger: Ledger, log: Connection):
     """Entries used to have one hash over everything; a chain may begin like that and go on with links."""
     statements, previous = [], GENESIS
-    for entry in ledger.audit_entries():
+    for entry in ledger.audit.entries():
         moved = replace(entry, previous=previous)
-        made = older_hash(moved) if entry.seq <= 5 else entry_hash(moved)
+        made = legacy_hash(moved) if entry.seq <= 5 else entry_hash(moved)
         statements.append(f"UPDATE audit SET previous = '{previous}', hash = '{made}' WHERE seq = {entry.seq}")
         previous = made
     with Tampered(log, *statements, f"UPDATE audit_head SET hash = '{previous}'"):
-        assert verify(log).ok
+        assert verify_chain(log).ok
     with Tampered(log, *statements, f"UPDATE audit_head SET hash = '{previous}'", "UPDATE audit SET at = at || ' '"):
-        assert verify(log).first_bad == 1
+        assert verify_chain(log).first_bad == 1
 
 
 def test_every_edit_of_every_field_is_found(log: Connection):
@@ -153,16 +153,16 @@ def test_every_edit_of_every_field_is_found(log: Connection):
                 field, f"{field} || ' '"
             )
             with Tampered(log, f"UPDATE audit SET {field} = {value} WHERE seq = {seq}"):
-                found = verify(log)
+                found = verify_chain(log)
                 assert (found.ok, found.first_bad) == (False, seq), (seq, field)
 
 
 def test_an_edit_that_keeps_the_meaning_is_found(log: Connection):
     """The same JSON in other bytes, and a number a driver would read as true, are not what was written."""
     with Tampered(log, "UPDATE audit SET body = '{ ' || substr(body, 2) WHERE seq = 3"):
-        assert verify(log).first_bad == 3
+        assert verify_chain(log).first_bad == 3
     with Tampered(log, "UPDATE audit SET body = '[]' WHERE seq = 5"):
-        assert verify(log).first_bad == 5
+        assert verify_chain(log).first_bad == 5
 
 
 @sqlite_only
@@ -170,16 +170,16 @@ def test_an_edit_that_other_databases_would_not_take_is_found(log: Connection):
     """SQLite keeps whatever it is given once its checks are switched off."""
     outside(log, "PRAGMA ignore_check_constraints = ON")
     with Tampered(log, "UPDATE audit SET single_user = 2 WHERE seq = 3"):
-        assert verify(log).first_bad == 3
+        assert verify_chain(log).first_bad == 3
     with Tampered(log, "UPDATE audit SET body = x'00ff' WHERE seq = 4"):
-        assert verify(log).first_bad == 4
+        assert verify_chain(log).first_bad == 4
 
 
 def test_every_deletion_is_found(log: Connection):
     """The first missing number is named, the last one included."""
     for seq in range(1, length(log) + 1):
         with Tampered(log, f"DELETE FROM audit WHERE seq = {seq}"):
-            found = verify(log)
+            found = verify_chain(log)
             assert (found.ok, found.first_bad) == (False, seq)
 
 
@@ -190,7 +190,7 @@ def test_a_deletion_that_is_closed_up_is_found(log: Connection):
             log, f"DELETE FROM audit WHERE seq = {seq}", f"UPDATE audit SET seq = -seq WHERE seq > {seq}",
             "UPDATE audit SET seq = -seq - 1 WHERE seq < 0",
         ):  # fmt: skip
-            assert verify(log).first_bad == seq
+            assert verify_chain(log).first_bad == seq
 
 
 def test_every_swap_of_neighbours_is_found(log: Connection):
@@ -200,14 +200,14 @@ def test_every_swap_of_neighbours_is_found(log: Connection):
             log, f"UPDATE audit SET seq = -1 WHERE seq = {seq}", f"UPDATE audit SET seq = {seq} WHERE seq = {seq + 1}",
             f"UPDATE audit SET seq = {seq + 1} WHERE seq = -1",
         ):  # fmt: skip
-            assert verify(log).first_bad == seq
+            assert verify_chain(log).first_bad == seq
 
 
 def test_every_cut_tail_is_found(log: Connection):
     """However much is cut off, the first missing entry is named."""
     for keep in range(length(log)):
         with Tampered(log, f"DELETE FROM audit WHERE seq > {keep}"):
-            assert verify(log).first_bad == keep + 1
+            assert verify_chain(log).first_bad == keep + 1
 
 
 def test_a_cut_tail_is_found_by_the_rows_that_name_it(log: Connection):
@@ -220,7 +220,7 @@ def test_a_cut_tail_is_found_by_the_rows_that_name_it(log: Connection):
         with Tampered(
             log, f"DELETE FROM audit WHERE seq > {keep}", f"UPDATE audit_head SET seq = {keep}, hash = {head}"
         ):
-            found = verify(log)
+            found = verify_chain(log)
             assert not found.ok
             named += found.first_bad == keep + 1
     assert named == entries - unnamed
@@ -229,26 +229,26 @@ def test_a_cut_tail_is_found_by_the_rows_that_name_it(log: Connection):
 def test_a_change_that_was_not_logged_is_named(log: Connection):
     """A state without its entry is found, and the run is named; so is another manifest, and a run that is gone."""
     with Tampered(log, "UPDATE run SET state = 'published' WHERE run_id = 'bf-2'"):
-        found = verify(log)
+        found = verify_chain(log)
         assert (found.ok, found.first_bad) == (False, None)
         assert "bf-2 is published, but its last audited state is running" in str(found.reason)
     swap = "INSERT INTO manifest SELECT 'm', content, at FROM manifest LIMIT 1"
     with Tampered(log, swap, "UPDATE run SET manifest_digest = 'm' WHERE run_id = 'bf-2'"):
-        assert "planned with" in str(verify(log).reason)
+        assert "planned with" in str(verify_chain(log).reason)
 
 
 def test_a_run_that_is_gone_is_named(ledger: Ledger, log: Connection):
     """Removing a run whole leaves the log that speaks of it."""
     if log.dialect.name == "postgresql":
         keys = "SELECT conrelid::regclass::text, conname FROM pg_constraint WHERE confrelid = 'run'::regclass"
-        for table, name in ledger._read(lambda conn: conn.exec_driver_sql(keys).all()):
+        for table, name in ledger._database.read(lambda conn: conn.exec_driver_sql(keys).all()):
             ledger._database.bare(
                 lambda conn, t=table, n=name: conn.exec_driver_sql(f"ALTER TABLE {t} DROP CONSTRAINT {n}")
             )
     else:
         outside(log, "PRAGMA foreign_keys = OFF")
     with Tampered(log, "DELETE FROM run WHERE run_id = 'bf-2'"):
-        assert "bf-2 is not there" in str(verify(log).reason)
+        assert "bf-2 is not there" in str(verify_chain(log).reason)
 
 
 @pytest.fixture
@@ -256,11 +256,11 @@ def measured(ledger: Ledger) -> Iterator[Connection]:
     """A connection to a ledger with two measured candidates, the first judged, and no trigger on their numbers."""
     run_in(ledger, RunState.STAGED)
     for n in (1, 2):
-        ledger.intend_candidate("bf-1", "d", ANA)
-        ledger.record_candidate("bf-1", n, None, str(n), ANA)
-    ledger.record_measurements("bf-1", 1, [Measurement("candidate", "2026-01-01", "rows", "0")], ANA)
-    ledger.record_measurements("bf-1", 1, NUMBERS, ANA)
-    ledger.record_measurements("bf-1", 2, NUMBERS, ANA)
+        ledger.candidates.intend("bf-1", "d", ANA)
+        ledger.candidates.record("bf-1", n, None, str(n), ANA)
+    ledger.candidates.record_measurements("bf-1", 1, [MeasurementRecord("candidate", "2026-01-01", "rows", "0")], ANA)
+    ledger.candidates.record_measurements("bf-1", 1, NUMBERS, ANA)
+    ledger.candidates.record_measurements("bf-1", 2, NUMBERS, ANA)
     judge(ledger, passed=True)
     ledger._database.bare(lambda conn: _disarm(conn, "measurement"))
     with ledger._database.engine.connect().execution_options(errata_write=True) as conn:
@@ -269,13 +269,13 @@ def measured(ledger: Ledger) -> Iterator[Connection]:
 
 def told(ledger: Ledger) -> list[int]:
     """The entries that speak of numbers."""
-    return [entry.seq for entry in ledger.audit_entries() if entry.action == "candidate.measured"]
+    return [entry.seq for entry in ledger.audit.entries() if entry.action == "candidate.measured"]
 
 
 def test_the_audit_keeps_a_digest_of_the_numbers(ledger: Ledger, measured: Connection):
     """It can be recomputed elsewhere, and only the last measuring of a candidate counts."""
     _, first, second = told(ledger)
-    entries = {entry.seq: entry for entry in ledger.audit_entries()}
+    entries = {entry.seq: entry for entry in ledger.audit.entries()}
     rows = [
         ["candidate", None, "note", None, True],
         ["candidate", "2026-01-01", "mean", "0.1", False],
@@ -284,7 +284,7 @@ def test_the_audit_keeps_a_digest_of_the_numbers(ledger: Ledger, measured: Conne
     ]
     assert entries[first].body == {"n": 1, "measurement_count": 4, "digest": sha256(canonical_bytes(rows))}
     assert entries[second].body == {"n": 2, "measurement_count": 4, "digest": sha256(canonical_bytes(rows))}
-    assert ledger.verify_audit().ok
+    assert ledger.audit.verify().ok
 
 
 CHANGES = (
@@ -308,7 +308,7 @@ def test_every_change_of_a_number_is_found(ledger: Ledger, measured: Connection)
         entry = told(ledger)[n]
         for change in CHANGES:
             with Tampered(measured, f"{change} AND candidate_n = {n}"):
-                found = verify(measured)
+                found = verify_chain(measured)
                 assert (found.ok, found.first_bad) == (False, entry), change
                 assert f"entry {entry}: candidate {n} of bf-1 was recorded with" in str(found.reason)
 
@@ -317,20 +317,20 @@ def test_every_change_of_a_number_is_found(ledger: Ledger, measured: Connection)
 def test_a_number_that_became_bytes_is_found(ledger: Ledger, measured: Connection):
     """SQLite keeps a blob in a column of texts."""
     with Tampered(measured, "UPDATE measurement SET value = x'33' WHERE value = '3' AND candidate_n = 1"):
-        assert verify(measured).first_bad == told(ledger)[1]
+        assert verify_chain(measured).first_bad == told(ledger)[1]
 
 
 def test_the_first_entry_with_other_numbers_is_named(ledger: Ledger, measured: Connection):
     """With several candidates changed, the earliest entry comes first."""
     with Tampered(measured, "UPDATE measurement SET value = '9'"):
-        assert verify(measured).first_bad == told(ledger)[1]
+        assert verify_chain(measured).first_bad == told(ledger)[1]
 
 
 def test_numbers_that_were_never_logged_are_named(ledger: Ledger, measured: Connection):
     """Rows of a candidate that was not measured belong to no entry."""
-    ledger.intend_candidate("bf-1", "d", ANA)
+    ledger.candidates.intend("bf-1", "d", ANA)
     with Tampered(measured, "INSERT INTO measurement SELECT 1000, run_id, 3, 's', NULL, 'n', '1', 1 = 1 FROM run"):
-        found = verify(measured)
+        found = verify_chain(measured)
         assert (found.ok, found.first_bad) == (False, None)
         assert found.reason == "candidate 3 of bf-1 has measurements that were not logged"
 
@@ -339,38 +339,38 @@ def test_numbers_that_were_never_logged_are_named(ledger: Ledger, measured: Conn
 def test_a_digest_is_of_the_numbers_and_not_of_their_order(draw: DataObject):
     """Shuffled numbers have the same digest; any other collection of numbers has another."""
     texts = sampled_from(["", "a", "b"])
-    one = builds(Measurement, texts, none() | texts, texts, none() | texts, booleans())
+    one = builds(MeasurementRecord, texts, none() | texts, texts, none() | texts, booleans())
     numbers, others = draw.draw(lists(one, max_size=4)), draw.draw(lists(one, max_size=4))
-    assert measured_digest(draw.draw(permutations(numbers))) == measured_digest(numbers)
-    assert (measured_digest(numbers) == measured_digest(others)) == (Counter(numbers) == Counter(others))
+    assert digest_measurements(draw.draw(permutations(numbers))) == digest_measurements(numbers)
+    assert (digest_measurements(numbers) == digest_measurements(others)) == (Counter(numbers) == Counter(others))
 
 
 def test_a_tampered_manifest_stops_the_run(ledger: Ledger):
     """Bytes that no longer have their digest are refused, and the refusal is on the record."""
     run = plan(ledger)
-    assert ledger.manifest_bytes("bf-1") == manifest_bytes("bf-1")
+    assert ledger.runs.manifest_bytes("bf-1") == manifest_bytes("bf-1")
     ledger._database.bare(lambda conn: _disarm(conn, "manifest"))
     ledger._database.bare(lambda conn: conn.execute(manifest.update().values(content=manifest_bytes("bf-1") + b" ")))
     for attempt in (
-        lambda: ledger.manifest_bytes("bf-1", BO),
-        lambda: ledger.manifest("bf-1", BO),
-        lambda: ledger.decide("bf-1", run.manifest_digest, "bo", "approved", "", BO),
+        lambda: ledger.runs.manifest_bytes("bf-1", BO),
+        lambda: ledger.runs.manifest("bf-1", BO),
+        lambda: ledger.approvals.decide("bf-1", run.manifest_digest, "bo", "approved", "", BO),
     ):
         with pytest.raises(ManifestTampered) as refused:
             attempt()
         assert refused.value.exit_code == 3
-        last = ledger.audit_log(limit=1)[0]
+        last = ledger.audit.readable_entries(limit=1)[0]
         assert (last.action, last.actor, last.run_id) == ("manifest.tampered", BO, "bf-1")
-    assert ledger.run("bf-1").state is RunState.PLANNED
+    assert ledger.runs.get("bf-1").state is RunState.PLANNED
 
 
 def test_a_tampered_part_is_refused(ledger: Ledger):
     """Parts are hashed again when they are read."""
-    digest = ledger.put_part(b"files")
+    digest = ledger.parts.put(b"files")
     ledger._database.bare(lambda conn: _disarm(conn, "part"))
     ledger._database.bare(lambda conn: conn.execute(part.update().values(content=b"other files")))
     with pytest.raises(ManifestTampered):
-        ledger.get_part(digest)
+        ledger.parts.get(digest)
 
 
 def test_without_an_audit_entry_nothing_happens(ledger: Ledger, shell: Shell):
@@ -383,15 +383,15 @@ def test_without_an_audit_entry_nothing_happens(ledger: Ledger, shell: Shell):
         broken = "CREATE TRIGGER sink_down BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION sink()"
     shell.execute(broken)
     for act in (
-        lambda: ledger.move("bf-1", RunState.APPROVED, actor=ANA),
-        lambda: ledger.decide("bf-1", ledger.run("bf-1").manifest_digest, "bo", "approved", "", BO),
+        lambda: ledger.runs.move("bf-1", RunState.APPROVED, actor=ANA),
+        lambda: ledger.approvals.decide("bf-1", ledger.runs.get("bf-1").manifest_digest, "bo", "approved", "", BO),
         lambda: plan(ledger, "bf-2"),
     ):
         with pytest.raises(Exception, match="sink down"):
             act()
     shell.drop_rule("audit", "sink_down")
-    assert [(run.run_id, run.state) for run in ledger.runs()] == [("bf-1", RunState.PLANNED)]
-    assert ledger.approvals("bf-1") == ()
+    assert [(run.run_id, run.state) for run in ledger.runs.list()] == [("bf-1", RunState.PLANNED)]
+    assert ledger.approvals.list("bf-1") == ()
 
 
 @sqlite_only
@@ -400,26 +400,26 @@ def test_a_full_disk_stops_the_ledger_and_nothing_else(ledger: Ledger):
     plan(ledger)
     bring(ledger, "bf-1", RunState.RUNNING)
     attempt = must_claim(ledger)
-    pages = ledger._read(lambda conn: conn.exec_driver_sql("PRAGMA page_count").scalar())
+    pages = ledger._database.read(lambda conn: conn.exec_driver_sql("PRAGMA page_count").scalar())
     ledger._database.close()
     with ledger._database.engine.connect() as conn:
         conn.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(EngineError, match="full"):
-        deque((ledger.note("bf-1", ANA, "filling", {"x": "y" * 5000}) for _ in range(200)), maxlen=0)
-    before = ledger.audit_entries()
+        deque((ledger.audit.note("bf-1", ANA, "filling", {"x": "y" * 5000}) for _ in range(200)), maxlen=0)
+    before = ledger.audit.entries()
     with pytest.raises(EngineError, match="full") as full:
-        ledger.put_part(b"z" * 100_000)
+        ledger.parts.put(b"z" * 100_000)
     assert "nothing was changed" in str(full.value.state)
-    assert ledger.audit_entries() == before
+    assert ledger.audit.entries() == before
     with ledger._database.engine.connect() as conn:
         conn.exec_driver_sql("PRAGMA max_page_count = 1000000")
     adopt(ledger, attempt)
-    assert ledger.verify_audit().ok
+    assert ledger.audit.verify().ok
 
 
 def test_bodies_are_canonical_json(ledger: Ledger):
     """What is stored is what is hashed, byte for byte."""
-    ledger.note(None, ANA, "note", {"ü": "Straße", "a": [1, None, True]})
-    (stored,) = ledger._read(lambda conn: conn.execute(text("SELECT body FROM audit")).scalars().all())
+    ledger.audit.note(None, ANA, "note", {"ü": "Straße", "a": [1, None, True]})
+    (stored,) = ledger._database.read(lambda conn: conn.execute(text("SELECT body FROM audit")).scalars().all())
     assert stored == '{"a":[1,null,true],"ü":"Straße"}'
-    assert json.loads(stored) == ledger.audit_entries()[0].body
+    assert json.loads(stored) == ledger.audit.entries()[0].body

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from errata.errors import AttemptLost
 from errata.ledger import AttemptRecord, Ledger, Owner
-from errata.model.fate import Fate, Loss
+from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
 from errata.model.run import AttemptState, ChunkState, RunState
 from support.memory import in_memory
 from unit.ledger.machines import SIZES, follow
@@ -25,9 +25,9 @@ OWNERS = [Owner(f"w{n}", "host", n, "s") for n in range(3)]
 LEASES = st.sampled_from([0.0, 3600.0])
 
 
-def capped(loss: Loss) -> Fate:
+def capped(loss: FailedAttempt) -> ChunkOutcome:
     """Again, up to a cap."""
-    return Fate(C.PENDING if loss.tries < CAP else C.QUARANTINED)
+    return ChunkOutcome(C.PENDING if loss.tries < CAP else C.QUARANTINED)
 
 
 @dataclass
@@ -90,7 +90,7 @@ class ChunkMachine(RuleBasedStateMachine):
         if owner in self.model.dead:
             return
         expected = self.model.claim(owner, lease)
-        found = self.ledger.claim(
+        found = self.ledger.chunks.claim(
             "bf-1", owner, lease_seconds=lease, actor=ANA, after_loss=capped, is_dead=lambda o: o in self.model.dead
         )
         assert (found and int(found.chunk_id[1:])) == expected
@@ -103,7 +103,7 @@ class ChunkMachine(RuleBasedStateMachine):
     def heartbeat(self, data: st.DataObject, lease: float) -> None:
         attempt = data.draw(st.sampled_from(self.attempts))
         slot = self.model.holds(attempt)
-        assert self.ledger.heartbeat(attempt, lease) == (slot is not None)
+        assert self.ledger.chunks.heartbeat(attempt, lease) == (slot is not None)
         if slot is not None:
             slot.expired = lease == 0
 
@@ -128,7 +128,7 @@ class ChunkMachine(RuleBasedStateMachine):
         attempt = data.draw(st.sampled_from(self.attempts))
         slot = self.model.holds(attempt)
         try:
-            self.ledger.fail(attempt, error_code="x", message="y", actor=ANA)
+            self.ledger.chunks.fail(attempt, error_code="x", message="y", actor=ANA)
         except AttemptLost:
             assert slot is None
         else:
@@ -140,14 +140,14 @@ class ChunkMachine(RuleBasedStateMachine):
     def release(self, data: st.DataObject) -> None:
         attempt = data.draw(st.sampled_from(self.attempts))
         slot = self.model.holds(attempt)
-        assert self.ledger.release(attempt, actor=ANA) == (slot is not None)
+        assert self.ledger.chunks.give_back(attempt, actor=ANA) == (slot is not None)
         if slot is not None:
             slot.state, slot.tries = C.PENDING, slot.tries - 1
 
     @rule()
     def retry(self) -> None:
         again = [slot for slot in self.model.slots if slot.state in (C.FAILED, C.QUARANTINED)]
-        assert len(self.ledger.retry("bf-1", None, ANA)) == len(again)
+        assert len(self.ledger.outcomes.retry("bf-1", None, ANA)) == len(again)
         for slot in again:
             slot.state, slot.tries = C.PENDING, 0
 
@@ -158,7 +158,7 @@ class ChunkMachine(RuleBasedStateMachine):
     @rule()
     def pause_or_resume(self) -> None:
         self.model.running = not self.model.running
-        self.ledger.move("bf-1", RunState.RUNNING if self.model.running else RunState.PAUSED, actor=ANA)
+        self.ledger.runs.move("bf-1", RunState.RUNNING if self.model.running else RunState.PAUSED, actor=ANA)
 
     @rule()
     def reopen(self) -> None:
@@ -168,17 +168,19 @@ class ChunkMachine(RuleBasedStateMachine):
 
     @invariant()
     def ledger_agrees_with_the_model(self) -> None:
-        found = [(chunk.state, chunk.fence, chunk.tries, chunk.snapshot_id) for chunk in self.ledger.chunks("bf-1")]
+        found = [
+            (chunk.state, chunk.fence, chunk.tries, chunk.snapshot_id) for chunk in self.ledger.progress.chunks("bf-1")
+        ]
         assert found == [(slot.state, slot.fence, slot.tries, slot.snapshot) for slot in self.model.slots]
 
     def teardown(self) -> None:
         if not hasattr(self, "ledger"):
             return
-        attempts = self.ledger.attempts("bf-1")
+        attempts = self.ledger.progress.attempts("bf-1")
         adopted = [attempt.chunk_id for attempt in attempts if attempt.state is AttemptState.ADOPTED]
         assert len(adopted) == len(set(adopted))
         assert len(attempts) == sum(slot.fence for slot in self.model.slots)
-        assert self.ledger.verify_audit().ok
+        assert self.ledger.audit.verify().ok
         self.ledger.close()
         shutil.rmtree(self.directory)
 

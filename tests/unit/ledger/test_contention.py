@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from errata.errors import EngineError
-from errata.ledger import Ledger, database, owner_is_dead, postgres, sqlite, this_owner
+from errata.ledger import Ledger, current_owner, is_owner_dead
+from errata.ledger.db import database, postgres, sqlite
 from errata.model.run import AttemptState, RunState
 from support.chaos import amount
 from support.ids import numbered
@@ -55,9 +56,9 @@ def test_no_chunk_is_claimed_twice(ledger: Ledger, url: str, processes: int, chu
     taken = together(processes, contenders.work, url)
     attempts = [attempt for one in taken for attempt in one]
     assert len(attempts) == len(set(attempts)) == chunks
-    counts = ledger.counts("bf-1")
+    counts = ledger.progress.counts("bf-1")
     assert (counts.done, counts.recomputed, counts.rows) == (chunks, 0, chunks)
-    assert ledger.verify_audit().ok
+    assert ledger.audit.verify().ok
     shares = sorted(len(one) for one in taken)
     assert shares[0] or chunks < 1000, "a process got nothing"
     print(f"\n{chunks} chunks, {processes} processes: none twice; {shares[0]} to {shares[-1]} each")  # noqa: T201
@@ -70,8 +71,8 @@ def test_two_reapers_spend_one_attempt(ledger: Ledger, url: str):
     must_claim(ledger, lease=0)
     found = together(4, contenders.reap, url)
     assert sorted(found, key=str) == [2, None, None, None]
-    assert [attempt.state for attempt in ledger.attempts("bf-1")] == [AttemptState.LOST, AttemptState.RUNNING]
-    assert ledger.chunks("bf-1")[0].tries == 2
+    assert [attempt.state for attempt in ledger.progress.attempts("bf-1")] == [AttemptState.LOST, AttemptState.RUNNING]
+    assert ledger.progress.chunks("bf-1")[0].tries == 2
     assert actions(ledger).count("attempt.lost") == 1
 
 
@@ -105,13 +106,13 @@ def test_a_killed_worker_is_taken_over_at_once(ledger: Ledger, url: str, tmp_pat
     while not said.exists() or not said.read_text():
         assert time.monotonic() < until
         time.sleep(0.02)
-    assert ledger.claim("bf-1", this_owner(), lease_seconds=60, actor=ANA) is None
+    assert ledger.chunks.claim("bf-1", current_owner(), lease_seconds=60, actor=ANA) is None
     process.kill()
     process.join(60)
-    attempt = ledger.claim("bf-1", this_owner(), lease_seconds=60, actor=ANA)
+    attempt = ledger.chunks.claim("bf-1", current_owner(), lease_seconds=60, actor=ANA)
     assert attempt is not None
     assert attempt.fence == 2
-    assert not owner_is_dead(attempt.owner)
+    assert not is_owner_dead(attempt.owner)
     adopt(ledger, attempt)
 
 
@@ -146,7 +147,7 @@ def test_a_worker_s_own_clock_decides_nothing(ledger: Ledger, monkeypatch: pytes
     monkeypatch.setattr(time, "time", lambda: real() + skew)
     monkeypatch.setattr(time, "time_ns", lambda: int((real() + skew) * 1e9))
     assert claim(ledger) is None
-    assert ledger.heartbeat(ledger.open_attempts("bf-1")[0], 0)
+    assert ledger.chunks.heartbeat(ledger.progress.open_attempts("bf-1")[0], 0)
     mine = must_claim(ledger, lease=60)
     assert mine.fence == 2
     assert abs(mine.lease_until - (real() + 60) * 1000) < 30_000

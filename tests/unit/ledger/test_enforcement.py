@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from errata.ledger import CandidateState, Ledger, Measurement
-from errata.ledger.audit import append
-from errata.ledger.database import Tx
-from errata.ledger.rules import APPEND_ONLY, CANDIDATE_MOVES, KEPT, REMEASURED
-from errata.ledger.schema import metadata
-from errata.model.fate import Fate
+from errata.ledger import CandidateState, Ledger, MeasurementRecord
+from errata.ledger.audit.chain import append_entry
+from errata.ledger.db.database import Tx
+from errata.ledger.schema.constraints import APPEND_ONLY, CANDIDATE_MOVES, NEVER_DELETED, REMEASURED
+from errata.ledger.schema.definition import metadata
+from errata.model.chunk_outcome import ChunkOutcome
 from errata.model.run import (
     ATTEMPT_MOVES,
     CHUNK_MOVES,
@@ -50,22 +50,22 @@ ILLEGAL_RUN_MOVES = [(a, b) for a, b in itertools.product(RunState, RunState) if
 def full(ledger: Ledger) -> Ledger:
     """A ledger with at least one row in every table."""
     run = plan(ledger, chunks=2)
-    ledger.decide("bf-1", run.manifest_digest, "bo", "approved", "", BO)
-    ledger.move("bf-1", RunState.RUNNING, actor=ANA)
+    ledger.approvals.decide("bf-1", run.manifest_digest, "bo", "approved", "", BO)
+    ledger.runs.move("bf-1", RunState.RUNNING, actor=ANA)
     adopt(ledger, must_claim(ledger))
     adopt(ledger, must_claim(ledger))
-    ledger.move("bf-1", RunState.STAGED, actor=ANA)
-    ledger.intend_candidate("bf-1", "d", ANA)
-    ledger.record_candidate("bf-1", 1, None, "5", ANA)
-    ledger.record_measurements("bf-1", 1, [Measurement("c", None, "rows", "1")], ANA)
-    ledger.accept_warning("bf-1", "drift", "known", "bo", BO)
+    ledger.runs.move("bf-1", RunState.STAGED, actor=ANA)
+    ledger.candidates.intend("bf-1", "d", ANA)
+    ledger.candidates.record("bf-1", 1, None, "5", ANA)
+    ledger.candidates.record_measurements("bf-1", 1, [MeasurementRecord("c", None, "rows", "1")], ANA)
+    ledger.approvals.accept_warning("bf-1", "drift", "known", "bo", BO)
     judge(ledger, passed=True)
-    ledger.record_release("bf-1", {"of": "s"}, candidate_n=1, person="bo", kind="release", actor=BO)
-    ledger.record_guard("u", "1", ANA)
-    ledger.record_fact("bf-1", "canary", {"passed": True}, ANA)
-    ledger.begin_live_write("t", "lake.other", DAYS, ALIVE, 60)
-    ledger.open_freeze("bf-1", DAYS, idle_seconds=60, most_seconds=600, actor=ANA)
-    ledger.grant_freeze("bf-1", ANA)
+    ledger.releases.record("bf-1", {"of": "s"}, candidate_n=1, person="bo", kind="release", actor=BO)
+    ledger.guards.record("u", "1", ANA)
+    ledger.facts.record("bf-1", "canary", {"passed": True}, ANA)
+    ledger.freezes.begin_live_write("t", "lake.other", DAYS, ALIVE, 60)
+    ledger.freezes.open_freeze("bf-1", DAYS, idle_seconds=60, most_seconds=600, actor=ANA)
+    ledger.freezes.grant_freeze("bf-1", ANA)
     publish(ledger, "bf-1", DAYS[:2])
     roll_back(ledger, "bf-1", DAYS[:1])
     intend(ledger, "bf-1", DAYS[2:])
@@ -82,7 +82,7 @@ def test_the_full_ledger_has_rows_everywhere(raw: Shell):
     """The tests below prove something about every table."""
     for table in metadata.tables:
         assert raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0, table
-    assert {*APPEND_ONLY, *KEPT, *REMEASURED, "scope_lock", "live_write"} == set(metadata.tables)
+    assert {*APPEND_ONLY, *NEVER_DELETED, *REMEASURED, "scope_lock", "live_write"} == set(metadata.tables)
 
 
 def test_evidence_is_not_updated(raw: Shell):
@@ -95,7 +95,7 @@ def test_evidence_is_not_updated(raw: Shell):
 
 def test_rows_are_not_removed_or_replaced(raw: Shell):
     """DELETE is refused, and so is every way to put a row in the place of another one."""
-    for table in (*APPEND_ONLY, *KEPT, *REMEASURED):
+    for table in (*APPEND_ONLY, *NEVER_DELETED, *REMEASURED):
         why = "the numbers stay" if table in REMEASURED else f"{table}: delete refused"
         refused(lambda table=table: raw.execute(f"DELETE FROM {table}"), why)
         key = ", ".join(column.name for column in metadata.tables[table].primary_key)
@@ -106,7 +106,7 @@ def test_rows_are_not_removed_or_replaced(raw: Shell):
 @sqlite_only
 def test_a_row_that_exists_is_not_ignored_either(raw: Shell):
     """What SQLite would skip in silence is refused, too."""
-    for table in (*APPEND_ONLY, *KEPT, *REMEASURED):
+    for table in (*APPEND_ONLY, *NEVER_DELETED, *REMEASURED):
         refused(lambda table=table: raw.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM {table} LIMIT 1"), ".")
 
 
@@ -152,8 +152,8 @@ def test_a_judged_candidate_gets_no_more_numbers(raw: Shell):
 def test_numbers_without_a_verdict_are_removed_but_never_changed_or_replaced(ledger: Ledger, shell: Shell):
     """Measuring again removes the old numbers; no other way leads to different ones under the same row."""
     run_in(ledger, RunState.STAGED)
-    ledger.intend_candidate("bf-1", "d", ANA)
-    ledger.record_measurements("bf-1", 1, [Measurement("candidate", DAYS[0], "rows", "1")], ANA)
+    ledger.candidates.intend("bf-1", "d", ANA)
+    ledger.candidates.record_measurements("bf-1", 1, [MeasurementRecord("candidate", DAYS[0], "rows", "1")], ANA)
     refused(lambda: shell.execute("UPDATE measurement SET value = '2'"), "kept as written")
     refused(lambda: shell.execute(shell.replace("measurement", "id")), "never replaced|kept as written")
     if not shell.is_postgres:
@@ -172,12 +172,12 @@ def test_an_illegal_run_move_is_refused_even_with_an_audit_entry(ledger: Ledger,
     run_in(ledger, a)
 
     def act(tx: Tx, b: RunState) -> None:
-        entry = append(tx, ANA, "forged", "bf-1", {}, move=(a.value, b.value))
+        entry = append_entry(tx, ANA, "forged", "bf-1", {}, move=(a.value, b.value))
         tx.conn.execute(text("UPDATE run SET state = :b, audit_seq = :s"), {"b": b.value, "s": entry.seq})
 
     for b in (b for x, b in ILLEGAL_RUN_MOVES if x is a):
         refused(lambda b=b: write(ledger, lambda tx: act(tx, b)), "run: this move is not allowed")
-    assert ledger.run("bf-1").state is a
+    assert ledger.runs.get("bf-1").state is a
 
 
 def test_a_run_move_needs_its_own_new_audit_entry(ledger: Ledger):
@@ -187,9 +187,9 @@ def test_a_run_move_needs_its_own_new_audit_entry(ledger: Ledger):
     move = text("UPDATE run SET state = 'running', audit_seq = :s WHERE run_id = 'bf-1'")
 
     def forged(tx: Tx, run_id: str, pair: tuple[str, str], *, late: bool = False) -> None:
-        entry = append(tx, ANA, "forged", run_id, {}, move=pair)
+        entry = append_entry(tx, ANA, "forged", run_id, {}, move=pair)
         if late:
-            append(tx, ANA, "noise", None)
+            append_entry(tx, ANA, "noise", None)
         tx.conn.execute(move, {"s": entry.seq})
 
     good = ("approved", "running")
@@ -198,9 +198,9 @@ def test_a_run_move_needs_its_own_new_audit_entry(ledger: Ledger):
     refused(lambda: write(ledger, lambda tx: forged(tx, "bf-2", good)), "needs the audit entry")
     refused(lambda: write(ledger, lambda tx: forged(tx, "bf-1", ("approved", "cancelled"))), "needs the audit entry")
     refused(lambda: write(ledger, lambda tx: forged(tx, "bf-1", good, late=True)), "needs the audit entry")
-    assert ledger.run("bf-1").state is RunState.APPROVED
+    assert ledger.runs.get("bf-1").state is RunState.APPROVED
     write(ledger, lambda tx: forged(tx, "bf-1", good))
-    assert ledger.run("bf-1").state is RunState.RUNNING
+    assert ledger.runs.get("bf-1").state is RunState.RUNNING
 
 
 def test_a_run_starts_as_planned(ledger: Ledger, shell: Shell):
@@ -212,7 +212,7 @@ def test_a_run_starts_as_planned(ledger: Ledger, shell: Shell):
 
     def act(state: str) -> None:
         def work(tx: Tx) -> None:
-            seq = append(tx, ANA, "forged", "bf-9", {}, move=(None, state)).seq
+            seq = append_entry(tx, ANA, "forged", "bf-9", {}, move=(None, state)).seq
             rest = f" '{state}', updated_at, {seq} FROM run"
             tx.conn.execute(text(copy + rest), {"digest": "m"})
 
@@ -250,7 +250,9 @@ def chunk_in(ledger: Ledger, state: ChunkState) -> None:
         adopt(ledger, attempt)
     elif state is not ChunkState.RUNNING:
         pieces = (attempt.partitions,) if state is ChunkState.REPLACED else ()
-        ledger.fail(attempt, error_code="x", message="y", actor=ANA, fate=lambda _: Fate(state, pieces=pieces))
+        ledger.chunks.fail(
+            attempt, error_code="x", message="y", actor=ANA, fate=lambda _: ChunkOutcome(state, pieces=pieces)
+        )
 
 
 @pytest.mark.parametrize("a", ChunkState)
@@ -273,13 +275,13 @@ def test_illegal_attempt_moves_are_refused(ledger: Ledger, a: AttemptState):
     if a is AttemptState.ADOPTED:
         adopt(ledger, attempt)
     elif a is AttemptState.FAILED:
-        ledger.fail(attempt, error_code="x", message="y", actor=ANA)
+        ledger.chunks.fail(attempt, error_code="x", message="y", actor=ANA)
     elif a is AttemptState.LOST:
-        ledger.release(attempt, actor=ANA)
+        ledger.chunks.give_back(attempt, actor=ANA)
     for b in AttemptState:
         if b not in ATTEMPT_MOVES[a] and b is not a:
             refused(lambda b=b: _set(ledger, "attempt", b.value), "attempt: ")
-    assert ledger.attempts("bf-1")[0].state is a
+    assert ledger.progress.attempts("bf-1")[0].state is a
 
 
 @pytest.mark.parametrize("a", PublicationState)
@@ -288,26 +290,26 @@ def test_illegal_publication_moves_are_refused(ledger: Ledger, a: PublicationSta
     run_in(ledger, RunState.VALIDATED)
     pub = intend(ledger, "bf-1", DAYS)
     if a is PublicationState.COMMITTED:
-        ledger.settle_publication(pub.pub_id, "committed", snapshot_id="1", actor=BO)
+        ledger.publications.settle(pub.pub_id, "committed", snapshot_id="1", actor=BO)
     elif a is PublicationState.ABANDONED:
-        ledger.settle_publication(pub.pub_id, "abandoned", actor=BO)
+        ledger.publications.settle(pub.pub_id, "abandoned", actor=BO)
     for b in PublicationState:
         if b not in PUBLICATION_MOVES[a] and b is not a:
             refused(lambda b=b: _set(ledger, "publication", b.value), "publication: ")
     if a is PublicationState.INTENDED:
         refused(lambda: _set(ledger, "publication", "committed"), "committed with a snapshot")
-    assert ledger.publication(pub.pub_id).state is a
+    assert ledger.publications.get(pub.pub_id).state is a
 
 
 @pytest.mark.parametrize("a", CandidateState)
 def test_illegal_candidate_moves_are_refused(ledger: Ledger, a: CandidateState):
     """A candidate is intended, made, abandoned, never the other way."""
     run_in(ledger, RunState.STAGED)
-    ledger.intend_candidate("bf-1", "d", ANA)
+    ledger.candidates.intend("bf-1", "d", ANA)
     if a is CandidateState.MADE:
-        ledger.record_candidate("bf-1", 1, None, "5", ANA)
+        ledger.candidates.record("bf-1", 1, None, "5", ANA)
     elif a is CandidateState.ABANDONED:
-        ledger.abandon_candidate("bf-1", 1, ANA)
+        ledger.candidates.abandon("bf-1", 1, ANA)
     for b in CandidateState:
         if b not in CANDIDATE_MOVES[a] and b is not a:
             refused(lambda b=b: _set(ledger, "candidate", b.value), "candidate: ")

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sqlalchemy import text
 
 from errata.errors import StateRefused
-from errata.ledger import FreezeRecord, Ledger, Owner, this_owner
+from errata.ledger import FreezeRecord, Ledger, Owner, current_owner
 from errata.model.run import RunState
 from support.memory import in_memory
 from unit.ledger.machines import SIZES, follow
@@ -30,13 +30,13 @@ IDLE, MOST = 3600.0, 28_800.0
 
 
 def opened(ledger: Ledger, run: str = "bf-1", days: tuple[str, ...] = DAYS, idle: float = IDLE) -> FreezeRecord:
-    return ledger.open_freeze(run, days, idle_seconds=idle, most_seconds=MOST, actor=ANA)
+    return ledger.freezes.open_freeze(run, days, idle_seconds=idle, most_seconds=MOST, actor=ANA)
 
 
 def begun(
     ledger: Ledger, token: str, days: tuple[str, ...] = DAYS[:1], owner: Owner = ALIVE, lease: float = 120.0
 ) -> tuple[FreezeRecord, ...]:
-    return ledger.begin_live_write(token, TABLE, days, owner, lease)
+    return ledger.freezes.begin_live_write(token, TABLE, days, owner, lease)
 
 
 @contextmanager
@@ -60,69 +60,69 @@ class TestFreezes:
         """Only on its table and partitions; a job that names none stands for all of them."""
         run_in(ledger, S.APPROVED, days=DAYS[:2])
         opened(ledger, days=DAYS[:2])
-        assert ledger.grant_freeze("bf-1", ANA) == ()
+        assert ledger.freezes.grant_freeze("bf-1", ANA) == ()
         assert [one.run_id for one in begun(ledger, "a")] == ["bf-1"]
         assert [one.run_id for one in begun(ledger, "b", ())] == ["bf-1"]
         assert begun(ledger, "c", DAYS[2:]) == ()
-        assert ledger.begin_live_write("d", "lake.other", DAYS, ALIVE, 60) == ()
-        assert [one.run_id for one in ledger.freezes_on(TABLE, DAYS[1:])] == ["bf-1"]
+        assert ledger.freezes.begin_live_write("d", "lake.other", DAYS, ALIVE, 60) == ()
+        assert [one.run_id for one in ledger.freezes.find_freezes(TABLE, DAYS[1:])] == ["bf-1"]
         assert actions(ledger)[-2:] == ["freeze.opened", "freeze.granted"]
-        assert ledger.verify_audit().ok
+        assert ledger.audit.verify().ok
 
     def test_a_freeze_waits_for_who_writes_already_and_lets_nobody_in_meanwhile(self, ledger: Ledger):
         """Open, it turns new jobs away; it is granted when the last of the old ones has ended."""
         run_in(ledger, S.APPROVED)
         assert begun(ledger, "a") == begun(ledger, "b", ()) == ()
         assert opened(ledger).granted_at is None
-        assert [one.token for one in ledger.grant_freeze("bf-1", ANA)] == ["a", "b"]
+        assert [one.token for one in ledger.freezes.grant_freeze("bf-1", ANA)] == ["a", "b"]
         assert begun(ledger, "c", DAYS[1:]) != ()
-        assert ledger.renew_live_write("a", 120)
-        ledger.end_live_write("a")
-        assert [one.token for one in ledger.grant_freeze("bf-1", ANA)] == ["b"]
-        ledger.end_live_write("b")
-        assert ledger.grant_freeze("bf-1", ANA) == ()
-        granted = ledger.freeze_of("bf-1")
+        assert ledger.freezes.renew_live_write("a", 120)
+        ledger.freezes.end_live_write("a")
+        assert [one.token for one in ledger.freezes.grant_freeze("bf-1", ANA)] == ["b"]
+        ledger.freezes.end_live_write("b")
+        assert ledger.freezes.grant_freeze("bf-1", ANA) == ()
+        granted = ledger.freezes.find_freeze("bf-1")
         assert granted is not None
         assert granted.granted_at is not None
 
     def test_a_live_job_that_is_silent_or_gone_is_not_waited_for(self, ledger: Ledger):
         """Its lease is taken back, so that it learns it; without a freeze a lease that ran out goes on."""
         run_in(ledger, S.APPROVED)
-        gone = Owner("w", this_owner().host, 2**22 + 1, this_owner().started.rpartition("/")[0] + "/1")
+        gone = Owner("w", current_owner().host, 2**22 + 1, current_owner().started.rpartition("/")[0] + "/1")
         begun(ledger, "silent", lease=0)
-        assert ledger.renew_live_write("silent", 0), "nobody wants it"
+        assert ledger.freezes.renew_live_write("silent", 0), "nobody wants it"
         begun(ledger, "dead", owner=gone)
         opened(ledger)
-        assert ledger.grant_freeze("bf-1", ANA) == ()
-        assert not ledger.renew_live_write("silent", 120)
-        assert not ledger.renew_live_write("dead", 120)
-        assert ledger.live_writes(TABLE) == ()
+        assert ledger.freezes.grant_freeze("bf-1", ANA) == ()
+        assert not ledger.freezes.renew_live_write("silent", 120)
+        assert not ledger.freezes.renew_live_write("dead", 120)
+        assert ledger.freezes.live_writes(TABLE) == ()
 
     def test_a_silent_job_that_wakes_before_the_freeze_is_granted_has_lost_its_lease(self, ledger: Ledger):
         """Nobody can tell how long it slept; from the opening on only leases that never ran out are waited for."""
         run_in(ledger, S.APPROVED)
         begun(ledger, "a", lease=0)
         opened(ledger)
-        assert not ledger.renew_live_write("a", 120)
-        assert ledger.grant_freeze("bf-1", ANA) == ()
+        assert not ledger.freezes.renew_live_write("a", 120)
+        assert ledger.freezes.grant_freeze("bf-1", ANA) == ()
 
     @pytest.mark.parametrize("to", [S.CANCELLED, S.EXPIRED, S.REJECTED])
     def test_a_freeze_ends_with_the_move_that_ends_its_reason(self, ledger: Ledger, to: RunState):
         """In the same transaction, with its own entry."""
         run_in(ledger, S.STAGED)
         opened(ledger)
-        ledger.grant_freeze("bf-1", ANA)
-        ledger.move("bf-1", to, actor=BO)
+        ledger.freezes.grant_freeze("bf-1", ANA)
+        ledger.runs.move("bf-1", to, actor=BO)
         assert begun(ledger, "a") == ()
         assert actions(ledger)[-2:] == [f"run.{to.value}", "freeze.ended"]
-        assert ledger.audit_entries()[-1].body["because"] == to.value
-        assert ledger.verify_audit().ok
+        assert ledger.audit.entries()[-1].body["because"] == to.value
+        assert ledger.audit.verify().ok
 
     def test_a_publication_gives_its_partitions_free_and_the_last_one_all(self, ledger: Ledger):
         """A partition that is published can be written by live again; the others stay frozen."""
         run_in(ledger, S.VALIDATED)
         opened(ledger)
-        ledger.grant_freeze("bf-1", ANA)
+        ledger.freezes.grant_freeze("bf-1", ANA)
         pub = intend(ledger, "bf-1", DAYS[:2])
         settle(ledger, pub, "abandoned")
         assert begun(ledger, "a") != ()
@@ -134,33 +134,33 @@ class TestFreezes:
         assert [name for name in actions(ledger) if name.startswith("freeze.")] == [
             "freeze.opened", "freeze.granted", "freeze.narrowed", "freeze.ended",
         ]  # fmt: skip
-        assert ledger.verify_audit().ok
+        assert ledger.audit.verify().ok
 
     def test_what_another_run_publishes_is_given_free_too(self, ledger: Ledger):
         """A run that was superseded there comes too late, so it holds nobody off; what is its own stays frozen."""
         run_in(ledger, S.VALIDATED)
         opened(ledger)
-        ledger.grant_freeze("bf-1", ANA)
+        ledger.freezes.grant_freeze("bf-1", ANA)
         run_in(ledger, S.VALIDATED, "bf-2", days=DAYS[:1])
         publish(ledger, "bf-2", DAYS[:1])
         assert begun(ledger, "a", DAYS[:1]) == ()
         assert begun(ledger, "b", DAYS[1:]) != ()
-        last = ledger.audit_entries()[-1]
+        last = ledger.audit.entries()[-1]
         assert (last.action, last.run_id, last.body["because"]) == ("freeze.narrowed", "bf-1", "published by bf-2")
-        assert ledger.verify_audit().ok
+        assert ledger.audit.verify().ok
 
     def test_a_forgotten_run_lapses_and_is_opened_again_by_its_next_command(self, ledger: Ledger):
         """A lapsed freeze waits for those who write by then, as the first did."""
         run_in(ledger, S.RUNNING)
         opened(ledger)
-        ledger.grant_freeze("bf-1", ANA)
+        ledger.freezes.grant_freeze("bf-1", ANA)
         with later(ledger, IDLE + 1):
-            assert ledger.freezes_on(TABLE, DAYS) == ()
-            assert not ledger.renew_freeze("bf-1", IDLE)
+            assert ledger.freezes.find_freezes(TABLE, DAYS) == ()
+            assert not ledger.freezes.renew_freeze("bf-1", IDLE)
             assert begun(ledger, "a") == ()
             again = opened(ledger)
             assert (again.is_open, again.granted_at) == (True, None)
-            assert [one.token for one in ledger.grant_freeze("bf-1", ANA)] == ["a"]
+            assert [one.token for one in ledger.freezes.grant_freeze("bf-1", ANA)] == ["a"]
 
     def test_no_freeze_outlasts_what_its_plan_allows(self, ledger: Ledger, shell: Shell):
         """However often it is renewed or opened again; the database itself refuses more."""
@@ -168,15 +168,15 @@ class TestFreezes:
         first = opened(ledger)
         for hours in range(1, 8):
             with later(ledger, hours * 3590):
-                assert ledger.renew_freeze("bf-1", IDLE)
+                assert ledger.freezes.renew_freeze("bf-1", IDLE)
         with later(ledger, MOST - 1800):
-            assert ledger.renew_freeze("bf-1", IDLE)
+            assert ledger.freezes.renew_freeze("bf-1", IDLE)
         with later(ledger, MOST - 10):
             assert opened(ledger).lease_until == first.most_until
         with later(ledger, MOST + 1):
             assert not opened(ledger).is_open
             assert begun(ledger, "a") == ()
-            assert not ledger.renew_freeze("bf-1", IDLE)
+            assert not ledger.freezes.renew_freeze("bf-1", IDLE)
         refused(lambda: shell.execute("UPDATE frozen_scope SET lease_until = most_until + 1"), "outlast")
         refused(lambda: shell.execute("UPDATE frozen_scope SET most_until = most_until + 1"), "fixed")
         refused(lambda: shell.execute("DELETE FROM frozen_scope"), "delete refused")
@@ -185,9 +185,9 @@ class TestFreezes:
         """A second worker joins the freeze of the first, granted as it is."""
         run_in(ledger, S.RUNNING)
         opened(ledger)
-        ledger.grant_freeze("bf-1", ANA)
+        ledger.freezes.grant_freeze("bf-1", ANA)
         assert opened(ledger).granted_at is not None
-        assert ledger.grant_freeze("bf-1", BO) == ()
+        assert ledger.freezes.grant_freeze("bf-1", BO) == ()
         assert [name for name in actions(ledger) if name.startswith("freeze.")] == ["freeze.opened", "freeze.granted"]
 
     def test_a_run_nobody_approved_freezes_nothing(self, ledger: Ledger):
@@ -197,15 +197,15 @@ class TestFreezes:
         for run in ("bf-1", "bf-2"):
             with pytest.raises(StateRefused):
                 opened(ledger, run)
-        assert ledger.freezes_on(TABLE) == ()
+        assert ledger.freezes.find_freezes(TABLE) == ()
 
     def test_taking_a_lease_twice_is_taking_it_once(self, ledger: Ledger):
         """An answer that was lost is asked for again."""
         assert begun(ledger, "a") == begun(ledger, "a") == ()
-        assert len(ledger.live_writes(TABLE)) == 1
-        ledger.end_live_write("a")
-        ledger.end_live_write("a")
-        assert ledger.live_writes(TABLE) == ()
+        assert len(ledger.freezes.live_writes(TABLE)) == 1
+        ledger.freezes.end_live_write("a")
+        ledger.freezes.end_live_write("a")
+        assert ledger.freezes.live_writes(TABLE) == ()
 
 
 class Floor:
@@ -250,17 +250,17 @@ def test_live_jobs_and_runs_never_go_at_the_same_time(ledger: Ledger):
             if not begun(ledger, token, DAYS[n % 3 : n % 3 + 1]):
                 with floor.taken(token, "live"):
                     pass
-                ledger.end_live_write(token)
+                ledger.freezes.end_live_write(token)
             time.sleep(0.002)
 
     def correct(name: str) -> None:
         while floor.is_open:
             opened(ledger, name)
-            while ledger.grant_freeze(name, ANA):
+            while ledger.freezes.grant_freeze(name, ANA):
                 time.sleep(0.001)
             with floor.taken(name, "run"):
                 pass
-            ledger.end_freeze(name, ANA, "turn")
+            ledger.freezes.end_freeze(name, ANA, "turn")
             time.sleep(0.06)
 
     threads = [threading.Thread(target=live, args=(n,)) for n in range(4)]
@@ -271,7 +271,7 @@ def test_live_jobs_and_runs_never_go_at_the_same_time(ledger: Ledger):
         thread.join()
     assert floor.both == []
     assert min(floor.went.values()) > 3
-    assert ledger.verify_audit().ok
+    assert ledger.audit.verify().ok
 
 
 EMPTY: list[Path] = []
@@ -298,42 +298,42 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(RUNS))
     def grant(self, name: str) -> None:
-        waits = self.ledger.grant_freeze(name, ANA)
-        record = self.ledger.freeze_of(name)
+        waits = self.ledger.freezes.grant_freeze(name, ANA)
+        record = self.ledger.freezes.find_freeze(name)
         if record and record.is_open and not waits:
             self.granted[name] = record.partitions
 
     @rule(name=st.sampled_from(RUNS))
     def thaw(self, name: str) -> None:
         self.granted.pop(name, None)
-        self.ledger.end_freeze(name, ANA, "over")
+        self.ledger.freezes.end_freeze(name, ANA, "over")
 
     @rule(name=st.sampled_from(RUNS))
     def lapse(self, name: str) -> None:
         self.granted.pop(name, None)
-        self.ledger.renew_freeze(name, 0)
+        self.ledger.freezes.renew_freeze(name, 0)
 
     @rule(job=st.sampled_from(JOBS), days=st.sampled_from(SCOPES))
     def begin(self, job: str, days: tuple[str, ...]) -> None:
         if job not in self.writing and not begun(self.ledger, job, days):
-            known = next(one for one in self.ledger.live_writes(TABLE) if one.token == job)
+            known = next(one for one in self.ledger.freezes.live_writes(TABLE) if one.token == job)
             self.writing[job] = known.partitions
 
     @rule(job=st.sampled_from(JOBS))
     def end(self, job: str) -> None:
         self.writing.pop(job, None)
-        self.ledger.end_live_write(job)
+        self.ledger.freezes.end_live_write(job)
 
     @rule(job=st.sampled_from(JOBS))
     def sleep(self, job: str) -> None:
         """Its lease runs out; it believes nothing until it has looked."""
         self.writing.pop(job, None)
-        self.ledger.renew_live_write(job, 0)
+        self.ledger.freezes.renew_live_write(job, 0)
 
     @rule(job=st.sampled_from(JOBS))
     def wake(self, job: str) -> None:
-        if self.ledger.renew_live_write(job, 120):
-            known = next(one for one in self.ledger.live_writes(TABLE) if one.token == job)
+        if self.ledger.freezes.renew_live_write(job, 120):
+            known = next(one for one in self.ledger.freezes.live_writes(TABLE) if one.token == job)
             self.writing[job] = known.partitions
         else:
             assert job not in self.writing, "a lease that never ran out was taken"
@@ -347,7 +347,7 @@ class LeaseMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "ledger"):
-            assert self.ledger.verify_audit().ok
+            assert self.ledger.audit.verify().ok
             self.ledger.close()
             shutil.rmtree(self.directory)
 

@@ -14,16 +14,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, MetaData, Table, inspect, text
 
-from errata.canonical import canonical_bytes
+from errata.canonical import canonical_bytes, to_plain
 from errata.errors import NotFound, SetupError, UsageError
-from errata.ledger import Ledger, migrate, owner_is_dead, schema, this_owner
-from errata.ledger.audit import older_hash
-from errata.ledger.database import Database
-from errata.ledger.dialect import Dialect
-from errata.ledger.filesystem import file_system_of, refuse_network
+from errata.ledger import Ledger, current_owner, is_owner_dead
+from errata.ledger.audit.chain import legacy_hash
+from errata.ledger.db import migrate
+from errata.ledger.db.database import Database
+from errata.ledger.db.dialect import Dialect
+from errata.ledger.db.filesystem import find_file_system, refuse_network
 from errata.ledger.records import Owner
+from errata.ledger.schema import definition as schema
 from errata.model.audit import GENESIS, AuditEntry
-from errata.model.codec import plain
 from errata.model.run import RunState
 from unit.ledger.only import sqlite_only
 from unit.ledger.steps import adopt, must_claim, plan, run_in
@@ -88,7 +89,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path):
 @sqlite_only
 def test_a_commit_survives_power_loss(ledger: Ledger):
     """Write-ahead log, full synchronisation, foreign keys on."""
-    found = ledger._read(
+    found = ledger._database.read(
         lambda conn: [
             conn.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous", "foreign_keys")
         ]
@@ -98,10 +99,10 @@ def test_a_commit_survives_power_loss(ledger: Ledger):
 
 def test_a_network_file_system_is_refused():
     """The file system of the nearest mount decides; a later mount on the same point hides the earlier one."""
-    assert file_system_of(Path("/home/team/x/ledger.db"), MOUNTS) == "nfs4"
-    assert file_system_of(Path("/home/team/my disk/ledger.db"), MOUNTS) == "xfs"
-    assert file_system_of(Path("/home/teamwork/ledger.db"), MOUNTS) == "ext4"
-    assert file_system_of(Path("/data/ledger.db"), MOUNTS) == "fuse.s3fs"
+    assert find_file_system(Path("/home/team/x/ledger.db"), MOUNTS) == "nfs4"
+    assert find_file_system(Path("/home/team/my disk/ledger.db"), MOUNTS) == "xfs"
+    assert find_file_system(Path("/home/teamwork/ledger.db"), MOUNTS) == "ext4"
+    assert find_file_system(Path("/data/ledger.db"), MOUNTS) == "fuse.s3fs"
     refuse_network(Path("/home/teamwork"), MOUNTS)
     with pytest.raises(SetupError, match="nfs4"):
         refuse_network(Path("/home/team"), MOUNTS)
@@ -111,7 +112,7 @@ def test_an_up_to_date_ledger_opens_without_alembic(url: str):
     """Commands with a tight start-up budget do not pay for migrations, retries or another dialect."""
     other = "sqlite3" if url.startswith("postgresql") else "sqlalchemy.dialects.postgresql"
     code = (
-        "import sys; from errata.ledger import Ledger; ledger = Ledger.open(sys.argv[1]); ledger.runs();"
+        "import sys; from errata.ledger import Ledger; ledger = Ledger.open(sys.argv[1]); ledger.runs.list();"
         "print([m for m in ('alembic', 'tenacity', sys.argv[2]) if m in sys.modules]); ledger.close()"
     )
     done = subprocess.run([sys.executable, "-c", code, url, other], capture_output=True, text=True, check=True)
@@ -131,15 +132,17 @@ def test_the_migrations_make_the_declared_schema(ledger: Ledger):
     from alembic.migration import MigrationContext
 
     def compare(conn: object) -> list[object]:
-        options = {"include_name": lambda name, kind, _: kind != "index" or name not in schema.PARTIAL}
+        options = {"include_name": lambda name, kind, _: kind != "index" or name not in schema.PARTIAL_INDEXES}
         return list(compare_metadata(MigrationContext.configure(conn, opts=options), schema.metadata))  # type: ignore[arg-type]
 
-    assert ledger._read(compare) == []
+    assert ledger._database.read(compare) == []
     sqlite = "SELECT sql FROM sqlite_master WHERE name = :name AND tbl_name = :table"
     postgres = "SELECT indexdef FROM pg_indexes WHERE indexname = :name AND tablename = :table"
     query = text(sqlite if ledger._database.engine.name == "sqlite" else postgres)
-    for name, (table, _, where) in schema.PARTIAL.items():
-        made = ledger._read(lambda conn, wanted={"name": name, "table": table}: conn.execute(query, wanted).scalar())
+    for name, (table, _, where) in schema.PARTIAL_INDEXES.items():
+        made = ledger._database.read(
+            lambda conn, wanted={"name": name, "table": table}: conn.execute(query, wanted).scalar()
+        )
         assert "UNIQUE" in made
         assert where in made.replace("::text", "")
 
@@ -148,8 +151,8 @@ def test_the_newest_migration_is_the_one_the_code_expects():
     """``KNOWN`` lists the migrations in order."""
     from alembic.script import ScriptDirectory
 
-    scripts = ScriptDirectory.from_config(migrate.alembic_config())
-    assert [script.revision for script in scripts.walk_revisions()] == list(reversed(schema.KNOWN))
+    scripts = ScriptDirectory.from_config(migrate.build_alembic_config())
+    assert [script.revision for script in scripts.walk_revisions()] == list(reversed(schema.KNOWN_VERSIONS))
 
 
 def test_a_migration_that_dies_leaves_nothing_half_made(new_url: str, monkeypatch: pytest.MonkeyPatch):
@@ -164,7 +167,7 @@ def test_a_migration_that_dies_leaves_nothing_half_made(new_url: str, monkeypatc
             Ledger.open(new_url)
     with Ledger.open(new_url) as ledger:
         assert ledger.missing_triggers() == ()
-        assert ledger.verify_audit().ok
+        assert ledger.audit.verify().ok
 
 
 def test_a_ledger_of_an_older_errata_goes_on(new_url: str, empty_ledger: Path, tmp_path: Path):
@@ -174,41 +177,41 @@ def test_a_ledger_of_an_older_errata_goes_on(new_url: str, empty_ledger: Path, t
         attempt = must_claim(source)
         older = Database(new_url)
         older.bare(lambda conn: _as_first_errata(source, conn, older.dialect))
-        before = tuple(as_older(source.audit_log()))
+        before = tuple(as_older(source.audit.readable_entries()))
     older.close()
     with Ledger.open(new_url, create=False) as ledger:
         assert ledger.missing_triggers() == ()
-        assert ledger.audit_entries() == before
-        assert ledger.audit_log() == before
-        assert ledger.run("bf-1").planned_by == "ana"
-        assert ledger.heartbeat(attempt, 60)
+        assert ledger.audit.entries() == before
+        assert ledger.audit.readable_entries() == before
+        assert ledger.runs.get("bf-1").planned_by == "ana"
+        assert ledger.chunks.heartbeat(attempt, 60)
         adopt(ledger, attempt)
         assert must_claim(ledger).chunk_id == "c0001"
-        assert ledger.counts("bf-1").done == 1
-        assert ledger.verify_audit().ok
+        assert ledger.progress.counts("bf-1").done == 1
+        assert ledger.audit.verify().ok
 
 
 def _as_first_errata(source: Ledger, conn: Connection, dialect: Dialect) -> None:
     """The rows of ``source`` as the first schema has them, with the triggers it can have."""
     from alembic import command
 
-    config = migrate.alembic_config(conn)
+    config = migrate.build_alembic_config(conn)
     command.upgrade(config, "0001")
     for table in schema.metadata.sorted_tables:
         if not inspect(conn).has_table(table.name):
             continue
         there = Table(table.name, MetaData(), autoload_with=conn)  # without the translation of names
-        rows = source._read(lambda read, table=table: read.execute(table.select()).mappings().all())
+        rows = source._database.read(lambda read, table=table: read.execute(table.select()).mappings().all())
         older = [{column.name: row[column.name] for column in there.columns} for row in rows]
         if table is schema.audit:
-            older = [_row(entry) for entry in as_older(source.audit_log())]
+            older = [_row(entry) for entry in as_older(source.audit.readable_entries())]
         if table is schema.audit_head:
-            (last,) = as_older(source.audit_log())[-1:]
+            (last,) = as_older(source.audit.readable_entries())[-1:]
             older = [{"one": 1, "seq": last.seq, "hash": last.hash}]
         if older:
             conn.execute(there.insert(), older)
     later = tuple(f"{name}_" for name in schema.metadata.tables if not inspect(conn).has_table(name))
-    for trigger in dialect.triggers(conn):
+    for trigger in dialect.expected_triggers(conn):
         if trigger.name != "chunk_fixed" and not trigger.name.startswith(later):
             for statement in trigger.statements:
                 conn.exec_driver_sql(statement)
@@ -219,12 +222,12 @@ def as_older(entries: Sequence[AuditEntry]) -> list[AuditEntry]:
     found: list[AuditEntry] = []
     for entry in entries:
         begun = replace(entry, previous=found[-1].hash if found else GENESIS)
-        found.append(replace(begun, hash=older_hash(begun)))
+        found.append(replace(begun, hash=legacy_hash(begun)))
     return found
 
 
 def _row(entry: AuditEntry) -> dict[str, object]:
-    fields = plain(entry)
+    fields = to_plain(entry)
     actor = fields.pop("actor")
     return fields | actor | {"single_user": int(actor["single_user"]), "body": canonical_bytes(entry.body).decode()}
 
@@ -232,14 +235,14 @@ def _row(entry: AuditEntry) -> dict[str, object]:
 def test_migrating_again_keeps_the_rows_and_renews_the_rules(ledger: Ledger, url: str):
     """A migration of a ledger in use ends with all triggers and all rows in place."""
     run_in(ledger, RunState.RUNNING)
-    before = ledger.audit_entries()
+    before = ledger.audit.entries()
     dialect = ledger._database.dialect
     ledger._database.bare(dialect.drop_triggers)
     assert "run_move" in ledger.missing_triggers()
-    ledger._database.bare(lambda conn: migrate.finish(conn, dialect))
+    ledger._database.bare(lambda conn: migrate.finish_migration(conn, dialect))
     with Ledger.open(url) as again:
         assert again.missing_triggers() == ()
-        assert again.audit_entries() == before
+        assert again.audit.entries() == before
         assert again.ledger_id == ledger.ledger_id
         plan(again, "bf-2")
 
@@ -254,22 +257,22 @@ def test_the_clock_is_the_database_s(ledger: Ledger, monkeypatch: pytest.MonkeyP
 
 def test_a_process_is_dead_only_when_that_is_certain():
     """Another host, another boot, another name space or an unknown start are left to the lease."""
-    me = this_owner("me")
-    assert not owner_is_dead(me)
+    me = current_owner("me")
+    assert not is_owner_dead(me)
     place, _, started = me.started.rpartition("/")
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     gone.wait()
-    assert owner_is_dead(Owner("gone", me.host, gone.pid, f"{place}/1"))
-    assert owner_is_dead(Owner("reused", me.host, os.getpid(), f"{place}/{int(started) - 1}"))
-    assert not owner_is_dead(Owner("far", "elsewhere", gone.pid, f"{place}/1"))
-    assert not owner_is_dead(Owner("rebooted", me.host, gone.pid, "other-boot/pid:[1]/1"))
-    assert not owner_is_dead(Owner("unknown", me.host, gone.pid, f"{place}/?"))
-    assert not owner_is_dead(Owner("plain", me.host, gone.pid, ""))
+    assert is_owner_dead(Owner("gone", me.host, gone.pid, f"{place}/1"))
+    assert is_owner_dead(Owner("reused", me.host, os.getpid(), f"{place}/{int(started) - 1}"))
+    assert not is_owner_dead(Owner("far", "elsewhere", gone.pid, f"{place}/1"))
+    assert not is_owner_dead(Owner("rebooted", me.host, gone.pid, "other-boot/pid:[1]/1"))
+    assert not is_owner_dead(Owner("unknown", me.host, gone.pid, f"{place}/?"))
+    assert not is_owner_dead(Owner("plain", me.host, gone.pid, ""))
 
 
 def test_a_process_that_ended_but_was_not_waited_for_is_dead():
     """Its remains in the process table compute nothing."""
-    me = this_owner()
+    me = current_owner()
     child = subprocess.Popen([sys.executable, "-c", "pass"], stdout=subprocess.PIPE)
     assert child.stdout is not None
     child.stdout.read()
@@ -277,5 +280,5 @@ def test_a_process_that_ended_but_was_not_waited_for_is_dead():
     while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
         time.sleep(0.01)
     place, _, _ = me.started.rpartition("/")
-    assert owner_is_dead(Owner("zombie", me.host, child.pid, f"{place}/1"))
+    assert is_owner_dead(Owner("zombie", me.host, child.pid, f"{place}/1"))
     child.wait()

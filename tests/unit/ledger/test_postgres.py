@@ -7,11 +7,12 @@ import time
 import pytest
 
 from errata.errors import EngineError, LedgerUnavailable, SetupError, UsageError
-from errata.ledger import Ledger, postgres
-from errata.ledger.database import Database, Tx
-from errata.ledger.roles import roles_sql
-from errata.ledger.rules import APPEND_ONLY, KEPT, REMEASURED
-from errata.ledger.schema import metadata
+from errata.ledger import Ledger
+from errata.ledger.db import postgres
+from errata.ledger.db.database import Database, Tx
+from errata.ledger.db.roles import render_roles_sql
+from errata.ledger.schema.constraints import APPEND_ONLY, NEVER_DELETED, REMEASURED
+from errata.ledger.schema.definition import metadata
 from errata.model.run import RunState
 from support.postgres import PostgresServer, free_port
 from unit.ledger.only import postgres_only
@@ -33,7 +34,7 @@ def test_a_missing_driver_is_named_with_its_install_line(monkeypatch: pytest.Mon
 
 def test_a_server_that_is_not_there_is_told_soon_and_without_the_password(monkeypatch: pytest.MonkeyPatch):
     """Host and database are named, the password is not, in no part of the error."""
-    monkeypatch.setattr("errata.ledger.database._OPENING_SECONDS", 0.2)
+    monkeypatch.setattr("errata.ledger.db.database._OPENING_SECONDS", 0.2)
     port = free_port()
     with pytest.raises(SetupError) as away:
         Ledger.open(f"postgresql+psycopg://errata:{SECRET}@127.0.0.1:{port}/ledger?application_name={SECRET}")
@@ -67,7 +68,7 @@ def test_the_user_s_own_settings_win(url: str):
     """Timeouts and names come from the URL where it has them, and from Errata where it has not."""
     with Ledger.open(f"{url}?application_name=nightly&options=-c lock_timeout=7s") as ledger:
         names = ("application_name", "lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
-        found = ledger._read(lambda conn: [conn.exec_driver_sql(f"SHOW {name}").scalar() for name in names])
+        found = ledger._database.read(lambda conn: [conn.exec_driver_sql(f"SHOW {name}").scalar() for name in names])
     assert found == ["nightly", "7s", "1min", "30s"]
 
 
@@ -107,7 +108,7 @@ def test_a_client_that_freezes_does_not_hold_the_queue(url: str, monkeypatch: py
             tries.append(tx.head_seq)
             if len(tries) == 1:
                 time.sleep(0.6)
-                other.note(None, ANA, "meanwhile")
+                other.audit.note(None, ANA, "meanwhile")
             tx.conn.exec_driver_sql("SELECT 1")
             return tx.head_seq
 
@@ -123,7 +124,7 @@ def test_an_application_role_works_but_cannot_lift_the_rules(url: str, postgres:
     role, owner = f"app_{name}", f"owner_{name}"
     try:
         for _ in range(2):  # running it again changes nothing
-            postgres.execute(roles_sql(owner, role), database=name)
+            postgres.execute(render_roles_sql(owner, role), database=name)
         mine = postgres.url(name, role=role)
         with Ledger.open(mine) as ledger:
             run_in(ledger, RunState.VALIDATED)
@@ -131,16 +132,16 @@ def test_an_application_role_works_but_cannot_lift_the_rules(url: str, postgres:
             plan(ledger, "bf-2", chunks=1)
             bring(ledger, "bf-2", RunState.RUNNING)
             adopt(ledger, must_claim(ledger, "bf-2"))
-            ledger.move("bf-2", RunState.STAGED, actor=ANA)
-            ledger.intend_candidate("bf-2", "d", ANA)
-            ledger.record_measurements("bf-2", 1, [], ANA)
-            ledger.release_all("bf-2", actor=ANA, reason="cancelled")
-            ledger.move("bf-2", RunState.CANCELLED, actor=ANA)
+            ledger.runs.move("bf-2", RunState.STAGED, actor=ANA)
+            ledger.candidates.intend("bf-2", "d", ANA)
+            ledger.candidates.record_measurements("bf-2", 1, [], ANA)
+            ledger.chunks.reclaim("bf-2", actor=ANA, reason="cancelled")
+            ledger.runs.move("bf-2", RunState.CANCELLED, actor=ANA)
             roll_back(ledger, "bf-1")
-            erased = ledger.erase_person("bo", "asked for it", ANA)
+            erased = ledger.people.erase("bo", "asked for it", ANA)
             assert "owner runs VACUUM" in erased.remains
-            assert "bo" not in ledger.people().values()
-            assert ledger.verify_audit().ok
+            assert "bo" not in ledger.people.names().values()
+            assert ledger.audit.verify().ok
             assert ledger.missing_triggers() == ()
             assert not ledger.owns_tables()
         with Ledger.open(postgres.url(name, role=owner)) as owned:
@@ -149,9 +150,9 @@ def test_an_application_role_works_but_cannot_lift_the_rules(url: str, postgres:
         for statement in (
             "ALTER TABLE audit DISABLE TRIGGER USER", "DROP TRIGGER audit_no_update ON audit", "TRUNCATE audit",
             "DROP TABLE audit", "SET session_replication_role = replica", "UPDATE audit SET person = 'eve'",
-            *(f"DELETE FROM {table}" for table in (*APPEND_ONLY, *KEPT)),
+            *(f"DELETE FROM {table}" for table in (*APPEND_ONLY, *NEVER_DELETED)),
             *(f"UPDATE {table} SET {_column(table)} = {_column(table)}" for table in APPEND_ONLY),
-            *(f"TRUNCATE {table} CASCADE" for table in (*APPEND_ONLY, *KEPT, *REMEASURED)),
+            *(f"TRUNCATE {table} CASCADE" for table in (*APPEND_ONLY, *NEVER_DELETED, *REMEASURED)),
             "ALTER TABLE audit DISABLE TRIGGER ALL", "ALTER TABLE audit OWNER TO CURRENT_USER",
             "DROP TABLE audit CASCADE", "UPDATE subject SET pseudonym = 'subject-0'",
             "INSERT INTO transition VALUES ('run', 'planned', 'published')",
@@ -184,9 +185,9 @@ def _column(table: str) -> str:
 def test_roles_have_plain_names(bad: str):
     """The names go into SQL as they are, so nothing but a plain name is taken."""
     with pytest.raises(UsageError):
-        roles_sql(app=bad)
+        render_roles_sql(app=bad)
     with pytest.raises(UsageError):
-        roles_sql(schema=bad)
+        render_roles_sql(schema=bad)
 
 
 def test_a_role_that_may_not_create_tables_is_told_who_does(postgres: PostgresServer, empty_database: str):
@@ -206,11 +207,11 @@ def test_null_characters_do_not_stop_the_ledger(ledger: Ledger):
     """PostgreSQL cannot keep them, so no ledger does: they show as what they are, unreadable. All else is kept."""
     said = {"why": "a\x00b", "path": "C:\\u0000", "both": "\\\x00"}
     run_in(ledger, RunState.RUNNING)
-    ledger.move("bf-1", RunState.CANCELLED, actor=ANA, body=said)
-    kept = ledger.audit_log()[-1].body
+    ledger.runs.move("bf-1", RunState.CANCELLED, actor=ANA, body=said)
+    kept = ledger.audit.readable_entries()[-1].body
     assert (kept["why"], kept["path"], kept["both"]) == ("a\ufffdb", "C:\\u0000", "\\\ufffd")
     assert ledger._database.redact("a\x00b") == "a\ufffdb"
-    assert ledger.verify_audit().ok
+    assert ledger.audit.verify().ok
 
 
 @postgres_only

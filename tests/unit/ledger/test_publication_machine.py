@@ -95,20 +95,22 @@ class PublicationMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_truth_is_the_top_of_each_stack(self) -> None:
-        accepted = self.ledger.accepted(TABLE)
+        accepted = self.ledger.partitions.accepted(TABLE)
         for day, stack in self.stacks.items():
             assert (accepted[day].run_id if day in accepted else None) == (stack[-1] if stack else None)
 
     @invariant()
     def every_run_is_in_the_state_its_partitions_add_up_to(self) -> None:
         for name in RUNS:
-            assert self.ledger.run(name).state is self.expected_state(name), name
+            assert self.ledger.runs.get(name).state is self.expected_state(name), name
 
     def teardown(self) -> None:
         if not hasattr(self, "ledger"):
             return
-        assert {pub.pub_id for pub in self.ledger.open_publications()} == {pub.pub_id for pub in self.open.values()}
-        assert self.ledger.verify_audit().ok
+        assert {pub.pub_id for pub in self.ledger.publications.list_open()} == {
+            pub.pub_id for pub in self.open.values()
+        }
+        assert self.ledger.audit.verify().ok
         self.ledger.close()
         shutil.rmtree(self.directory)
 

@@ -45,8 +45,8 @@ def test_a_copy_of_a_ledger_gives_other_ids_than_the_ledger_gave(url: str, copie
         second = intend(ledger, "bf-1", DAYS)
         assert (first.n, second.n) == (1, 1)
         assert not {first.pub_id, first.undo_branch} & {second.pub_id, second.undo_branch}
-        assert ledger.knows_publication(second.pub_id)
-        assert not ledger.knows_publication(first.pub_id)
+        assert ledger.publications.exists(second.pub_id)
+        assert not ledger.publications.exists(first.pub_id)
 
 
 def test_a_publication_that_the_table_has_is_recorded_under_its_own_id(url: str, copied: Callable[[], str]):
@@ -57,14 +57,14 @@ def test_a_publication_that_the_table_has_is_recorded_under_its_own_id(url: str,
     with Ledger.open(url) as ledger:
         lost = publish(ledger, "bf-1")
     with Ledger.open(older) as ledger:
-        found = ledger.intend_publication(
+        found = ledger.publications.intend(
             "bf-1", "publish", DAYS, table=TABLE, person="bo", reason="because", detail={}, lease_seconds=60, actor=BO,
             release={"snapshot_id": "1"}, found_id=lost.pub_id,
         )  # fmt: skip
         done = settle(ledger, found)
         assert (done.pub_id, done.n, done.state) == (lost.pub_id, 1, PublicationState.COMMITTED)
-        assert ledger.accepted(TABLE)[DAYS[0]].pub_id == lost.pub_id
-        assert ledger.verify_audit().ok
+        assert ledger.partitions.accepted(TABLE)[DAYS[0]].pub_id == lost.pub_id
+        assert ledger.audit.verify().ok
 
 
 def test_a_worker_of_the_lost_ledger_has_no_say_in_its_copy(url: str, copied: Callable[[], str]):
@@ -79,11 +79,11 @@ def test_a_worker_of_the_lost_ledger_has_no_say_in_its_copy(url: str, copied: Ca
         mine = must_claim(ledger, owner=ALIVE)
         assert (lost.chunk_id, lost.fence) == (mine.chunk_id, mine.fence)
         assert lost.attempt_id != mine.attempt_id
-        assert not ledger.heartbeat(lost, 60)
+        assert not ledger.chunks.heartbeat(lost, 60)
         with pytest.raises(AttemptLost):
             adopt(ledger, lost, "1")
         adopt(ledger, mine, "2")
-        assert ledger.chunks("bf-1")[0].snapshot_id == "2"
+        assert ledger.progress.chunks("bf-1")[0].snapshot_id == "2"
 
 
 def test_a_candidate_branch_is_named_after_what_it_is_made_of(url: str, copied: Callable[[], str]):
@@ -92,8 +92,8 @@ def test_a_candidate_branch_is_named_after_what_it_is_made_of(url: str, copied: 
         run_in(ledger, RunState.STAGED)
     older = copied()
     with Ledger.open(url) as ledger:
-        lost = ledger.intend_candidate("bf-1", "a" * 64, BO)
+        lost = ledger.candidates.intend("bf-1", "a" * 64, BO)
     with Ledger.open(older) as ledger:
-        other = ledger.intend_candidate("bf-1", "b" * 64, BO)
+        other = ledger.candidates.intend("bf-1", "b" * 64, BO)
         assert (lost.n, other.n) == (1, 1)
         assert lost.branch != other.branch

@@ -23,31 +23,31 @@ def validated(ledger: Ledger) -> Ledger:
     bring(ledger, "bf-1", S.RUNNING)
     for _ in DAYS:
         adopt(ledger, must_claim(ledger))
-    ledger.move("bf-1", S.STAGED, actor=ANA)
-    ledger.intend_candidate("bf-1", "d1", ANA)
-    ledger.record_candidate("bf-1", 1, "1", "2", ANA)
+    ledger.runs.move("bf-1", S.STAGED, actor=ANA)
+    ledger.candidates.intend("bf-1", "d1", ANA)
+    ledger.candidates.record("bf-1", 1, "1", "2", ANA)
     judge(ledger, passed=True)
     return ledger
 
 
 def rebase(ledger: Ledger, n: int = 1) -> RunRecord:
-    return ledger.record_rebase("bf-1", n, VALUE, [Chunk("", (DAYS[1],), 10, 100)], {sha256(PART): PART}, BO)
+    return ledger.rebases.record("bf-1", n, VALUE, [Chunk("", (DAYS[1],), 10, 100)], {sha256(PART): PART}, BO)
 
 
 def test_a_rebase_adds_chunks_gives_up_the_candidate_and_lets_workers_claim(validated: Ledger):
     """The chunks that were done stay done, with their attempts; only the new one can be claimed."""
     assert rebase(validated).state is S.RUNNING
     assert actions(validated)[-4:] == ["fact.rebase.1", "chunks.added", "candidate.abandoned", "run.rebased"]
-    newest = validated.chunks("bf-1")[-1]
+    newest = validated.progress.chunks("bf-1")[-1]
     assert (newest.partitions, newest.state, newest.origin) == ((DAYS[1],), ChunkState.PENDING, "rebase.1")
-    assert validated.facts("bf-1")["rebase.1"]["chunks"] == [newest.chunk_id]
-    assert [one.state for one in validated.chunks("bf-1")[:-1]] == [ChunkState.DONE] * 3
-    assert validated.get_part(sha256(PART)) == PART
+    assert validated.facts.list("bf-1")["rebase.1"]["chunks"] == [newest.chunk_id]
+    assert [one.state for one in validated.progress.chunks("bf-1")[:-1]] == [ChunkState.DONE] * 3
+    assert validated.parts.get(sha256(PART)) == PART
     attempt = must_claim(validated)
     assert (attempt.chunk_id, attempt.partitions, attempt.fence) == (newest.chunk_id, (DAYS[1],), 1)
     adopt(validated, attempt, "77")
-    assert validated.counts("bf-1").done == validated.counts("bf-1").total == 4
-    assert validated.verify_audit().ok
+    assert validated.progress.counts("bf-1").done == validated.progress.counts("bf-1").total == 4
+    assert validated.audit.verify().ok
 
 
 def test_the_same_rebase_again_changes_nothing(validated: Ledger):
@@ -65,5 +65,5 @@ def test_only_what_is_staged_and_not_published_goes_back_to_work(ledger: Ledger,
     bring(ledger, "bf-1", state)
     with pytest.raises(StateRefused):
         rebase(ledger)
-    assert ledger.facts("bf-1") == {}
-    assert len(ledger.chunks("bf-1")) == len(DAYS)
+    assert ledger.facts.list("bf-1") == {}
+    assert len(ledger.progress.chunks("bf-1")) == len(DAYS)

@@ -12,7 +12,7 @@ import pytest
 
 from errata.errors import ApprovalRefused, ErrataError, StateRefused
 from errata.ledger import ApprovalRecord, Ledger
-from errata.model.approval import Approval, Standing, Voters, standing
+from errata.model.approval import ApprovalRules, QuorumStatus, Voters, count_approvals
 from errata.model.audit import Actor
 from errata.model.run import RunState
 from support.ids import numbered
@@ -30,29 +30,31 @@ def judge_of(quorum: int, people: int = CROWD, team: frozenset[str] = frozenset(
     """A rule over people p0, p1, …"""
     voters = Voters(frozenset(f"p{n}" for n in range(people)), owner="owners" if team else "", team=team)
 
-    def count(given: tuple[ApprovalRecord, ...], at: str) -> Standing:
+    def count(given: tuple[ApprovalRecord, ...], at: str) -> QuorumStatus:
         now = datetime.fromisoformat(at)
         digest = given[0].digest if given else ""
-        return standing(Approval(quorum), voters, given, digest=digest, requester="ana", now=now)
+        return count_approvals(ApprovalRules(quorum), voters, given, digest=digest, requester="ana", now=now)
 
     return count
 
 
 def approve(ledger: Ledger, digest: str, person: str, rule: Any, **options: Any) -> Any:
-    return ledger.decide("bf-1", digest, person, "approved", "", Actor(person, "u", "h"), judge=rule, **options)
+    return ledger.approvals.decide(
+        "bf-1", digest, person, "approved", "", Actor(person, "u", "h"), judge=rule, **options
+    )
 
 
 def validated(ledger: Ledger) -> None:
     """A run with a candidate that passed."""
     run_in(ledger, RunState.STAGED)
-    ledger.intend_candidate("bf-1", "c" * 64, BO)
-    ledger.record_candidate("bf-1", 1, None, "901", BO)
+    ledger.candidates.intend("bf-1", "c" * 64, BO)
+    ledger.candidates.record("bf-1", 1, None, "901", BO)
     judge(ledger, passed=True)
 
 
 def release(ledger: Ledger, person: str = "bo", *, subject: str = "s", **options: Any) -> Any:
     actor = Actor(person, "u", "h")
-    return ledger.record_release(
+    return ledger.releases.record(
         "bf-1", {"of": subject}, candidate_n=1, person=person, kind="release", actor=actor, **options
     )
 
@@ -77,11 +79,11 @@ def test_the_approval_that_makes_them_enough_moves_the_run(ledger: Ledger):
     run, rule = plan(ledger), judge_of(3)
     for n in range(2):
         assert approve(ledger, run.manifest_digest, f"p{n}", rule)[0].state is RunState.PLANNED
-    assert approve(ledger, run.manifest_digest, "p1", rule) == (ledger.run("bf-1"), True)
+    assert approve(ledger, run.manifest_digest, "p1", rule) == (ledger.runs.get("bf-1"), True)
     assert approve(ledger, run.manifest_digest, "p2", rule)[0].state is RunState.APPROVED
     assert actions(ledger) == ["run.planned", "approval.recorded", "approval.recorded", "run.approved"]
-    assert [one.person for one in ledger.approvals("bf-1")] == ["p0", "p1", "p2"]
-    assert ledger.verify_audit().ok
+    assert [one.person for one in ledger.approvals.list("bf-1")] == ["p0", "p1", "p2"]
+    assert ledger.audit.verify().ok
 
 
 def test_the_last_seat_is_the_owner_s(ledger: Ledger):
@@ -89,7 +91,7 @@ def test_the_last_seat_is_the_owner_s(ledger: Ledger):
     run, rule = plan(ledger), judge_of(1, team=frozenset({"p7"}))
     with pytest.raises(ApprovalRefused, match="someone of owners"):
         approve(ledger, run.manifest_digest, "p0", rule)
-    assert ledger.approvals("bf-1") == ()
+    assert ledger.approvals.list("bf-1") == ()
     assert actions(ledger)[-1] == "refused"
     assert approve(ledger, run.manifest_digest, "p7", rule)[0].state is RunState.APPROVED
 
@@ -99,9 +101,9 @@ def test_fifty_approvers_at_once_move_the_run_once(ledger: Ledger):
     run, rule = plan(ledger), judge_of(5)
     found = crowd(lambda n: approve(ledger, run.manifest_digest, f"p{n}", rule)[0].state.value)
     assert sorted(found) == sorted(["planned"] * 4 + ["approved"] + ["state"] * (CROWD - 5))
-    assert len(ledger.approvals("bf-1")) == 5
+    assert len(ledger.approvals.list("bf-1")) == 5
     assert actions(ledger).count("run.approved") == 1
-    assert ledger.verify_audit().ok
+    assert ledger.audit.verify().ok
 
 
 def test_one_person_fifty_times_at_once_is_one_approval(ledger: Ledger):
@@ -109,7 +111,7 @@ def test_one_person_fifty_times_at_once_is_one_approval(ledger: Ledger):
     run, rule = plan(ledger), judge_of(2)
     found = crowd(lambda _: approve(ledger, run.manifest_digest, "p1", rule))
     assert sorted(already for _, already in found) == [False] + [True] * (CROWD - 1)
-    assert (len(ledger.approvals("bf-1")), ledger.run("bf-1").state) == (1, RunState.PLANNED)
+    assert (len(ledger.approvals.list("bf-1")), ledger.runs.get("bf-1").state) == (1, RunState.PLANNED)
 
 
 def test_fifty_approvers_and_a_no_end_in_one_decision(ledger: Ledger):
@@ -118,29 +120,29 @@ def test_fifty_approvers_and_a_no_end_in_one_decision(ledger: Ledger):
 
     def act(n: int) -> str:
         if n == 25:
-            return str(ledger.decide("bf-1", run.manifest_digest, "p25", "declined", "no", BO)[0].state.value)
+            return str(ledger.approvals.decide("bf-1", run.manifest_digest, "p25", "declined", "no", BO)[0].state.value)
         return str(approve(ledger, run.manifest_digest, f"p{n}", rule)[0].state.value)
 
     found = crowd(act)
-    state = ledger.run("bf-1").state
+    state = ledger.runs.get("bf-1").state
     assert state in (RunState.APPROVED, RunState.DECLINED)
     assert found.count(state.value) == 1
-    assert ledger.verify_audit().ok
+    assert ledger.audit.verify().ok
 
 
 def test_breaking_the_glass_is_an_entry_of_its_own(ledger: Ledger):
     """In the transaction of the decision that it makes possible."""
     run = plan(ledger)
 
-    def rule(given: tuple[ApprovalRecord, ...], at: str) -> Standing:
+    def rule(given: tuple[ApprovalRecord, ...], at: str) -> QuorumStatus:
         voters = Voters(breakers=frozenset({"dana"}))
         now = datetime.fromisoformat(at)
-        return standing(Approval(9), voters, given, digest=run.manifest_digest, requester="ana", now=now)
+        return count_approvals(ApprovalRules(9), voters, given, digest=run.manifest_digest, requester="ana", now=now)
 
     moved, _ = approve(ledger, run.manifest_digest, "dana", rule, break_glass="market opens")
     assert moved.state is RunState.APPROVED
     assert actions(ledger) == ["run.planned", "break_glass.approve", "run.approved"]
-    (row,) = ledger.approvals("bf-1")
+    (row,) = ledger.approvals.list("bf-1")
     assert (row.break_glass, row.audit_seq) == ("market opens", 3)
     assert approve(ledger, run.manifest_digest, "dana", rule, break_glass="market opens")[1]
 
@@ -153,9 +155,9 @@ def test_a_release_is_kept_with_its_audit_entry(ledger: Ledger):
     assert release(ledger) == (first, True)
     second, _ = release(ledger, subject="other")
     third, _ = release(ledger, "cy", subject="other")
-    assert ledger.releases("bf-1") == (first, second, third)
-    assert first.audit_seq == next(e.seq for e in ledger.audit_entries("bf-1") if e.action == "run.released")
-    assert ledger.verify_audit().ok
+    assert ledger.releases.list("bf-1") == (first, second, third)
+    assert first.audit_seq == next(e.seq for e in ledger.audit.entries("bf-1") if e.action == "run.released")
+    assert ledger.audit.verify().ok
 
 
 @pytest.mark.parametrize("state", [state for state in RunState if state not in ("validated", "part_published")])
@@ -164,7 +166,7 @@ def test_only_a_validated_run_is_released(ledger: Ledger, state: RunState):
     run_in(ledger, state)
     with pytest.raises(StateRefused, match=f"found {state.value}"):
         release(ledger)
-    assert ledger.releases("bf-1") == ()
+    assert ledger.releases.list("bf-1") == ()
     assert actions(ledger)[-1] == "refused"
 
 
@@ -173,14 +175,14 @@ def test_fifty_releases_of_the_same_are_one(ledger: Ledger):
     validated(ledger)
     found = crowd(lambda _: release(ledger))
     assert len({record.release_id for record, _ in found}) == 1
-    assert len(ledger.releases("bf-1")) == 1
+    assert len(ledger.releases.list("bf-1")) == 1
 
 
 def test_fifty_publishers_under_one_release_publish_once(ledger: Ledger):
     """One intent wins; everyone else is refused by state or by the lock, on the record."""
     validated(ledger)
     record, _ = release(ledger)
-    told = {"release": record.release_id, "verdict": ledger.audit_entries("bf-1")[-2].seq}
+    told = {"release": record.release_id, "verdict": ledger.audit.entries("bf-1")[-2].seq}
 
     def act(_: int) -> str:
         pub = intend(ledger, "bf-1", DAYS, release=told)
@@ -191,19 +193,19 @@ def test_fifty_publishers_under_one_release_publish_once(ledger: Ledger):
     assert found.count("bf-1-p1") == 1
     assert set(found) <= {"bf-1-p1", "state", "scope-locked"}
     assert actions(ledger).count("publish.committed") == 1
-    assert ledger.verify_audit().ok
+    assert ledger.audit.verify().ok
 
 
 def test_a_publication_under_an_overtaken_release_is_refused(ledger: Ledger):
     """Looked at in the transaction of the intent, so nothing comes between."""
     validated(ledger)
-    seen = ledger.latest_verdict("bf-1")
+    seen = ledger.candidates.latest_verdict("bf-1")
     assert seen is not None
     judge(ledger, thresholds="u" * 64, passed=True)
     with pytest.raises(ApprovalRefused, match=f"released over the verdict of entry {seen.audit_seq}"):
         intend(ledger, "bf-1", DAYS, release={"verdict": seen.audit_seq})
-    assert ledger.publications("bf-1") == ()
-    assert ledger.run("bf-1").state is RunState.VALIDATED
+    assert ledger.publications.list("bf-1") == ()
+    assert ledger.runs.get("bf-1").state is RunState.VALIDATED
 
 
 def test_a_publication_names_a_release_of_its_own_run(ledger: Ledger):
@@ -229,17 +231,17 @@ def test_someone_with_a_shell_cannot_forge_a_release(ledger: Ledger, shell: Shel
     """The database refuses a changed, a removed and an unlogged release."""
     validated(ledger)
     release(ledger)
-    before = ledger.releases("bf-1")
+    before = ledger.releases.list("bf-1")
     refused(lambda: shell.execute(statement), "released: ")
-    assert ledger.releases("bf-1") == before
+    assert ledger.releases.list("bf-1") == before
 
 
 def test_a_person_s_release_is_not_the_one_that_a_clean_gate_gave_for_them(ledger: Ledger):
     """Whoever started an automatic publication did not look; once the product wants a person, their word is a row."""
     validated(ledger)
     options = {"candidate_n": 1, "person": "bo", "actor": Actor("bo", "u", "h")}
-    by_itself, _ = ledger.record_release("bf-1", {"of": "s"}, kind="automatic", **options)
-    assert ledger.record_release("bf-1", {"of": "s"}, kind="automatic", **options) == (by_itself, True)
+    by_itself, _ = ledger.releases.record("bf-1", {"of": "s"}, kind="automatic", **options)
+    assert ledger.releases.record("bf-1", {"of": "s"}, kind="automatic", **options) == (by_itself, True)
     decided, already = release(ledger, "bo")
     assert (already, decided.kind) == (False, "release")
-    assert ledger.record_release("bf-1", {"of": "s"}, kind="publish", **options) == (decided, True)
+    assert ledger.releases.record("bf-1", {"of": "s"}, kind="publish", **options) == (decided, True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from errata.project.code import git_state, lock_digest, zip_code
+from errata.project.code import compute_lock_digest, read_git_state, zip_code
 
 
 @pytest.fixture
@@ -71,25 +71,25 @@ def test_a_renamed_file_is_other_code(project: Path):
 
 def test_without_a_repository_there_is_no_git_state(project: Path):
     """No git is an answer, not an error."""
-    assert git_state(project) == (None, False)
+    assert read_git_state(project) == (None, False)
 
 
 def test_git_state_is_that_of_the_project_directory(project: Path):
     """Changes beside the project do not make it dirty, changes in it do; `.errata` never does."""
     top = project.parent
     run_git(top, "init", "-q")
-    assert git_state(project) == (None, True)
+    assert read_git_state(project) == (None, True)
     run_git(top, "add", "project")
     run_git(top, "commit", "-qm", "one")
-    commit, dirty = git_state(project)
+    commit, dirty = read_git_state(project)
     assert commit is not None
     assert len(commit) == 40
     assert not dirty
     (top / "beside.py").touch()
     (project / ".errata" / "ledger.db").touch()
-    assert git_state(project) == (commit, False)
+    assert read_git_state(project) == (commit, False)
     (project / "transforms" / "new.py").touch()
-    assert git_state(project) == (commit, True)
+    assert read_git_state(project) == (commit, True)
 
 
 SEALED = (
@@ -116,12 +116,12 @@ def test_only_what_a_plan_seals_makes_the_tree_dirty(project: Path, name: str, c
     run_git(top, "init", "-q")
     run_git(top, "add", "-f", ".")
     run_git(top, "commit", "-qm", "one")
-    assert not git_state(project)[1]
+    assert not read_git_state(project)[1]
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text("after\n", encoding="utf-8")
-    assert git_state(project)[1] == (name in SEALED)
+    assert read_git_state(project)[1] == (name in SEALED)
     run_git(top, "add", "-f", ".")
-    assert git_state(project)[1] == (name in SEALED)
+    assert read_git_state(project)[1] == (name in SEALED)
 
 
 def test_code_that_was_renamed_or_deleted_makes_the_tree_dirty(project: Path):
@@ -130,11 +130,11 @@ def test_code_that_was_renamed_or_deleted_makes_the_tree_dirty(project: Path):
     run_git(project, "add", ".")
     run_git(project, "commit", "-qm", "one")
     run_git(project, "mv", "make_lake.py", "make_lake.txt")
-    assert git_state(project)[1]
+    assert read_git_state(project)[1]
     run_git(project, "reset", "-q", "--hard")
-    assert not git_state(project)[1]
+    assert not read_git_state(project)[1]
     run_git(project, "rm", "-q", "lib/deep/er.py")
-    assert git_state(project)[1]
+    assert read_git_state(project)[1]
 
 
 def test_a_directory_that_git_ignores_has_no_git_state(project: Path):
@@ -143,7 +143,7 @@ def test_a_directory_that_git_ignores_has_no_git_state(project: Path):
     (project.parent / ".gitignore").write_text("project/\n", encoding="utf-8")
     run_git(project.parent, "add", ".gitignore")
     run_git(project.parent, "commit", "-qm", "one")
-    assert git_state(project) == (None, False)
+    assert read_git_state(project) == (None, False)
 
 
 def test_hooks_variables_do_not_mislead_git(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -152,19 +152,19 @@ def test_hooks_variables_do_not_mislead_git(project: Path, monkeypatch: pytest.M
     other.mkdir()
     run_git(other, "init", "-q")
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
-    assert git_state(project) == (None, False)
+    assert read_git_state(project) == (None, False)
 
 
 def test_the_lock_of_the_project_comes_before_that_of_its_repository(project: Path):
     """The digest follows the lock's content; no lock, no digest."""
-    assert lock_digest(project) is None
+    assert compute_lock_digest(project) is None
     run_git(project.parent, "init", "-q")
     (project.parent / "uv.lock").write_text("a==1\n", encoding="utf-8")
-    outer = lock_digest(project)
+    outer = compute_lock_digest(project)
     (project / "requirements.txt").write_text("a==2\n", encoding="utf-8")
-    inner = lock_digest(project)
+    inner = compute_lock_digest(project)
     assert outer is not None
     assert inner is not None
     assert inner != outer
     (project / "requirements.txt").write_text("a==3\n", encoding="utf-8")
-    assert lock_digest(project) not in (inner, outer)
+    assert compute_lock_digest(project) not in (inner, outer)

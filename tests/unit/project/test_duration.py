@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from errata.errors import UsageError
-from errata.model.duration import before, seconds, steps
+from errata.model.duration import count_steps, subtract_duration, to_seconds
 from errata.model.partition import Grain
 
 
@@ -24,7 +24,7 @@ from errata.model.partition import Grain
 )
 def test_a_duration_is_a_number_of_partitions(text: str, grain: Grain, count: int):
     """Lengths are counted in the grain of the product."""
-    assert steps(text, grain) == count
+    assert count_steps(text, grain) == count
 
 
 @pytest.mark.parametrize(
@@ -48,25 +48,25 @@ def test_a_duration_is_a_number_of_partitions(text: str, grain: Grain, count: in
 def test_what_is_not_whole_partitions_is_refused(text: str, grain: Grain):
     """A month is not thirty days, and half a day is no day."""
     with pytest.raises(UsageError):
-        steps(text, grain)
+        count_steps(text, grain)
 
 
 def test_months_are_calendar_months():
     """Going back a month keeps the day where there is one."""
     end_of_march = datetime(2026, 3, 31, 5, tzinfo=UTC)
-    assert before("1mo", end_of_march) == datetime(2026, 2, 28, 5, tzinfo=UTC)
-    assert before("1y", datetime(2024, 2, 29, tzinfo=UTC)) == datetime(2023, 2, 28, tzinfo=UTC)
-    assert before("36h", end_of_march) == datetime(2026, 3, 29, 17, tzinfo=UTC)
+    assert subtract_duration("1mo", end_of_march) == datetime(2026, 2, 28, 5, tzinfo=UTC)
+    assert subtract_duration("1y", datetime(2024, 2, 29, tzinfo=UTC)) == datetime(2023, 2, 28, tzinfo=UTC)
+    assert subtract_duration("36h", end_of_march) == datetime(2026, 3, 29, 17, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("text,length", [("0s", 0), ("90s", 90), ("5min", 300), ("8h", 28_800), ("2d", 172_800)])
 def test_a_length_is_a_number_of_seconds(text: str, length: int):
     """Waits have a grammar of their own."""
-    assert seconds(text) == length
+    assert to_seconds(text) == length
 
 
 @pytest.mark.parametrize("text", ["5m", "5", "1mo", "1y", "1w", "-5s", "1.5h", "5 min", "٣s", ""])
 def test_a_length_without_a_clear_unit_is_refused(text: str):
     """`5m` would be minutes to one reader and months to the next."""
     with pytest.raises(UsageError, match="s, min, h or d"):
-        seconds(text)
+        to_seconds(text)

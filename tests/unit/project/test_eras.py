@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errata.model.eras import Era, RowLimits, RowRule
+from errata.model.product.eras import Era, RowLimits, RowRule
 from errata.project import load_project
 from unit.project.conftest import PRODUCT, Write
 from unit.project.test_load import problems_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from errata.evidence.keys import generate, load_signing_key
-from errata.model.evidence import EvidenceSettings
+from errata.evidence.keys import generate_key_pair, load_signing_key
+from errata.model.product.project import EvidenceSettings
 from errata.project import load_project
 from unit.project.conftest import PROJECT, Write
 from unit.project.test_load import problems_of
@@ -42,7 +42,7 @@ def test_a_variable_that_holds_a_key_need_not_be_set_by_those_who_do_not_sign(wr
 def test_a_key_may_stand_in_the_environment_with_its_lines(write: Write, tmp_path_factory: pytest.TempPathFactory):
     """As a PEM text, which no line of YAML has to hold."""
     place = tmp_path_factory.mktemp("keys")
-    public = generate(place / "signing")
+    public = generate_key_pair(place / "signing")
     root = write(project=evidence('{key: "${ERRATA_SIGNING_KEY}"}'))
     project = load_project(root, environ={"ERRATA_SIGNING_KEY": (place / "signing").read_text()})
     assert load_signing_key(project.evidence.key or "", place).public == public

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from errata.model.approval import Approval
+from errata.model.approval import ApprovalRules
 from errata.model.product import Alarm, Person, Role
 from errata.project import load_project
 from unit.project.conftest import PROJECT, Write
@@ -35,8 +35,8 @@ def test_people_have_teams_aliases_and_may_be_services(write: Write):
 def test_a_name_is_found_by_its_alias_as_written(write: Write):
     """An alias is the person; another letter case is nobody, but tells who was meant."""
     project = load_project(write(project=FULL))
-    assert [project.known_as(name) for name in ("bo", "b.olsen", "BO", "eve")] == ["bo", "bo", "BO", "eve"]
-    assert [project.spelt(name) for name in ("BO", "B.Olsen", "eve")] == ["bo", "bo", None]
+    assert [project.resolve_alias(name) for name in ("bo", "b.olsen", "BO", "eve")] == ["bo", "bo", "BO", "eve"]
+    assert [project.find_case_variant(name) for name in ("BO", "B.Olsen", "eve")] == ["bo", "bo", None]
     assert project.is_same_person("B.OLSEN", " bo")
     assert not project.is_same_person("eve", "bo")
 
@@ -66,9 +66,9 @@ def test_a_product_says_what_differs_from_the_project(write: Write):
     project = load_project(
         write(project=FULL, also="approval: {valid: 7d, owner: false}\n", extra="approval: {quorum: 2}\n")
     )
-    assert project.approval == Approval(1, owner=False, valid="7d")
-    assert project.products["fin.daily_revenue"].approval == Approval(2, owner=False, valid="7d")
-    assert load_project(write()).products["fin.daily_revenue"].approval == Approval(1, owner=True, valid="30d")
+    assert project.approval == ApprovalRules(1, owner=False, valid="7d")
+    assert project.products["fin.daily_revenue"].approval == ApprovalRules(2, owner=False, valid="7d")
+    assert load_project(write()).products["fin.daily_revenue"].approval == ApprovalRules(1, owner=True, valid="30d")
 
 
 @pytest.mark.parametrize("also, extra", [("approval: {quorum: 2}\n", ""), ("", "approval: {quorum: 2}\n")])

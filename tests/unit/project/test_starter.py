@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from errata.engines.iceberg.metadata import IcebergMetadata, TableLoader
+from errata.engines.iceberg.metadata.tables import IcebergMetadata, TableLoader
 from errata.errors import UsageError
 from errata.project import load_project
 from errata.project.check import check_project

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errata.project.tree import MappingNode, ScalarNode, TreeError, parse_tree
+from errata.project.yaml.tree import MappingNode, ScalarNode, TreeError, parse_tree
 
 
 def refusal(text: str | bytes) -> tuple[str, int | None]:

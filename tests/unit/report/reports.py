@@ -7,24 +7,26 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from errata.model.views import ValidateView
-from errata.report.view import AcceptedWarning, ReportView
-from errata.validator.diff import (
+from errata.gate.diff.movements import build_movement, find_extremes, sum_values
+from errata.model.diff import (
     MASK,
     QUANTILES,
+    ChangePattern,
     ColumnChange,
     Diff,
     Distribution,
+    MetricMoves,
+    OutsideScope,
     PartitionDiff,
     Profile,
     SampleRow,
     SchemaDiff,
-    Together,
     TopValue,
-    total_by_column,
+    sum_by_column,
 )
-from errata.validator.diffview import DiffView, Outside
-from errata.validator.movements import MetricMoves, extremes, move, total
+from errata.views import ValidateView
+from errata.views.diff import DiffView
+from errata.views.report import AcceptedWarning, ReportView
 from unit.cli import samples
 
 SCOPE, RUN = samples.SCOPE, samples.RUN
@@ -65,9 +67,9 @@ def parts() -> tuple[PartitionDiff, ...]:
 
 
 def _moves(name: str, kind: str, sides: list[tuple[str, str]], *words: str) -> MetricMoves:
-    found = tuple(move(SCOPE[n], before, after) for n, (before, after) in enumerate(sides))
-    largest, smallest = extremes(found)
-    sums = [total(getattr(one, side) for one in found) for side in ("before", "after")]
+    found = tuple(build_movement(SCOPE[n], before, after) for n, (before, after) in enumerate(sides))
+    largest, smallest = find_extremes(found)
+    sums = [sum_values(getattr(one, side) for one in found) for side in ("before", "after")]
     return MetricMoves(name, kind, *(words or ("before", "after")), found, sums[0], sums[1], largest, smallest)
 
 
@@ -94,7 +96,7 @@ def _distributions() -> dict[str, Distribution]:
         "booked_by": Distribution(
             "text",
             Profile(2_160_000, 14, distinct=3, top=(TopValue("batch", 2_100_000), TopValue("manual", 59_986))),
-            Profile(2_160_005, 0, distinct=3, top=(TopValue("batch", 2_100_900), TopValue("desk-7", 59_105))),
+            Profile(2_160_005, 0, distinct=3, top=(TopValue("batch", 2_100_900), TopValue("workspace-7", 59_105))),
         ),
         "account_id": Distribution("other", Profile(2_160_000, 0), Profile(2_160_005, 0)),
     }  # fmt: skip
@@ -108,7 +110,7 @@ def _sample() -> tuple[SampleRow, ...]:
         SampleRow("2026-01-17", "changed", key("2026-01-17", "EUR"), {"revenue_usd": "1204.11", "fx_rate": "1.0913"},
                   {"revenue_usd": "1021.76", "fx_rate": "0.9260"}),
         SampleRow("2026-01-17", "changed", key("2026-01-17", "GBP"), {"revenue_usd": "88.20", "booked_by": None},
-                  {"revenue_usd": "54.03", "booked_by": "desk-7"}),
+                  {"revenue_usd": "54.03", "booked_by": "workspace-7"}),
         SampleRow("2026-01-18", "added", key("2026-01-18", "CHF"), {},
                   {"revenue_usd": "7.00", "fx_rate": "1.1201", "booked_by": "batch"}),
     )  # fmt: skip
@@ -116,7 +118,7 @@ def _sample() -> tuple[SampleRow, ...]:
 
 def diff(**changes: Any) -> DiffView:
     found = parts()
-    totals = total_by_column(found)
+    totals = sum_by_column(found)
     totals["revenue_usd"] = replace(totals["revenue_usd"], median_percent="-11.24")
     facts: dict[str, Any] = {
         "schema": SchemaDiff(),
@@ -124,9 +126,9 @@ def diff(**changes: Any) -> DiffView:
         "columns": totals,
         "sample": _sample(),
         "together": (
-            Together(("revenue_usd", "fx_rate"), totals["fx_rate"].changed - 20),
-            Together(("revenue_usd",), 13_180),
-            Together(("revenue_usd", "fx_rate", "booked_by"), 20),
+            ChangePattern(("revenue_usd", "fx_rate"), totals["fx_rate"].changed - 20),
+            ChangePattern(("revenue_usd",), 13_180),
+            ChangePattern(("revenue_usd", "fx_rate", "booked_by"), 20),
         ),
         "distributions": _distributions(),
         "masked": ("account_id",),
@@ -134,7 +136,7 @@ def diff(**changes: Any) -> DiffView:
     }
     return DiffView(
         RUN, "fin.daily_revenue", "5528119922337744001", "5528119922337744000", "day", 15,
-        ("business_date", "account_id", "currency"), Diff(**(facts | changes)), metrics(), Outside(15),
+        ("business_date", "account_id", "currency"), Diff(**(facts | changes)), metrics(), OutsideScope(15),
     )  # fmt: skip
 
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from errata.model.human import exact, signed_percent, value
-from errata.report import markup
-from errata.report.charts import line_chart
-from errata.report.grid import Cell, calendar_of
-from errata.report.page import page
+from errata.model.diff import MASK, Distribution, PartitionDiff, Profile, SampleRow, SchemaDiff, TopValue
+from errata.report import html as markup
+from errata.report.calendar import Cell, draw_calendar
+from errata.report.charts import draw_line_chart
+from errata.report.page import render_page
 from errata.report.style import CSS
-from errata.report.view import Release, ReportView
-from errata.validator.diff import MASK, Distribution, PartitionDiff, Profile, SampleRow, SchemaDiff, TopValue
+from errata.text.numbers import format_exact, format_signed_percent, format_value
+from errata.views.report import ReportedPublication, ReportView
 from unit.cli import samples
 from unit.report.reports import diff, report
 
@@ -60,12 +60,12 @@ class Page(HTMLParser):
 
 
 def words(view: ReportView) -> str:
-    return re.sub(r"\s+", " ", Page(page(view)).text)
+    return re.sub(r"\s+", " ", Page(render_page(view)).text)
 
 
 def test_the_page_asks_nothing_of_the_world():
     """No script, no address, no file beside it; a policy forbids the rest."""
-    text = page(report())
+    text = render_page(report())
     found = Page(text)
     assert not {"script", "link", "iframe", "img", "form", "object"} & set(found.tags)
     assert not [one for one in found.attributes if one[1] in ("src", "href", "action") or one[1].startswith("on")]
@@ -82,13 +82,13 @@ def test_a_reader_finds_every_part_in_its_order():
         "Top movements", "Columns", "Changed together", "Change matrix", "Distribution", "Sampled rows",
         "What happens next", "Digests",
     ]  # fmt: skip
-    found = [heading for heading in Page(page(report())).headings if heading in wanted]
+    found = [heading for heading in Page(render_page(report())).headings if heading in wanted]
     assert found == wanted
 
 
 def test_headings_and_tables_say_what_they_are():
     """One h1, no level is skipped, every table has a caption and scoped headers, every picture a text."""
-    found = Page(page(report()))
+    found = Page(render_page(report()))
     levels = [int(tag[1]) for tag in found.tags if re.fullmatch("h[1-6]", tag)]
     assert levels.count(1) == 1
     assert all(b <= a + 1 for a, b in pairwise(levels))
@@ -129,11 +129,18 @@ def test_values_stay_text_whatever_they_hold():
         base,
         plan=replace(_evil(samples.plan(approvals=(samples.APPROVAL,))), grain="value"),
         verdict=replace(base.verdict, checks=_evil(base.verdict.checks[:3])),
-        judged_by=EVIL, accepted=_evil(base.accepted), releases=(Release(EVIL, (EVIL,), EVIL, EVIL, EVIL, EVIL),),
-        diff=replace(found, diff=inner, grain="value", metrics=_evil(found.metrics[:1])), next=(EVIL,), undo=EVIL,
-        digests={EVIL: EVIL}, notes=(EVIL,), state=EVIL, partitions=(EVIL,),
-    )  # fmt: skip
-    text = page(view)
+        judged_by=EVIL,
+        accepted=_evil(base.accepted),
+        releases=(ReportedPublication(EVIL, (EVIL,), EVIL, EVIL, EVIL, EVIL),),
+        diff=replace(found, diff=inner, grain="value", metrics=_evil(found.metrics[:1])),
+        next=(EVIL,),
+        undo=EVIL,
+        digests={EVIL: EVIL},
+        notes=(EVIL,),
+        state=EVIL,
+        partitions=(EVIL,),
+    )
+    text = render_page(view)
     read = Page(text)
     assert not {"script", "img"} & set(read.tags)
     assert not [one for one in read.attributes if one[1].startswith("on")]
@@ -147,22 +154,22 @@ def test_numbers_on_the_page_are_those_of_the_json():
     data, told = view.data(), words(view)
     found = data["diff"]
     for name in ("changed", "after_rows", "before_rows"):
-        assert exact(sum(part[name] for part in found["partitions"])) in told
+        assert format_exact(sum(part[name] for part in found["partitions"])) in told
     for name, change in found["columns"].items():
         assert name in told
-        assert exact(change["changed"]) in told
-        assert change["sum_before"] is None or value(change["sum_before"]) in told
+        assert format_exact(change["changed"]) in told
+        assert change["sum_before"] is None or format_value(change["sum_before"]) in told
     for metric in found["metrics"]:
         for one in metric["partitions"]:
-            assert value(one["before"]) in told
-            assert value(one["after"]) in told
+            assert format_value(one["before"]) in told
+            assert format_value(one["after"]) in told
     moved_most = {one["partition"]: one for one in found["metrics"][0]["partitions"]}
     for name in (*found["metrics"][0]["largest"], *found["metrics"][0]["smallest"]):
-        assert signed_percent(moved_most[name]["percent"]) in told
+        assert format_signed_percent(moved_most[name]["percent"]) in told
     for row in found["sample"]:
-        assert all(value(item) in told for side in ("before", "after") for item in row[side].values())
+        assert all(format_value(item) in told for side in ("before", "after") for item in row[side].values())
     for together in found["together"]:
-        assert exact(together["rows"]) in told
+        assert format_exact(together["rows"]) in told
     assert all(digest in told for digest in data["digests"].values())
 
 
@@ -178,7 +185,7 @@ def test_people_and_reasons_are_named():
 
 def test_change_is_said_in_words_not_by_colour_alone():
     """Every cell of the calendar has its number or sign, and a sentence; proven partitions say so."""
-    text = page(report())
+    text = render_page(report())
     assert 'title="2026-01-01: unchanged, checksums agree' in text
     month = text[text.index("<caption>2026-01</caption>") : text.index("<caption>2026-02</caption>")]
     shaded = re.findall(
@@ -206,8 +213,10 @@ def test_the_state_decides_what_is_said(state: str, said: str):
 def test_what_was_taken_back_is_said_on_top():
     """A published run of which days were rolled back does not read as if all of it stood."""
     releases = (
-        Release("publish", samples.SCOPE, "bo", samples.REASON, "2026-02-15T09:41:07+00:00", "77"),
-        Release("rollback", samples.SCOPE[2:5], "bo", "the bank asks to wait", "2026-02-16T09:41:07+00:00", "78"),
+        ReportedPublication("publish", samples.SCOPE, "bo", samples.REASON, "2026-02-15T09:41:07+00:00", "77"),
+        ReportedPublication(
+            "rollback", samples.SCOPE[2:5], "bo", "the bank asks to wait", "2026-02-16T09:41:07+00:00", "78"
+        ),
     )
     told = words(report(state="published", releases=releases))
     assert "Published. 3 partitions taken back since." in told
@@ -284,17 +293,17 @@ GRAINS = {
 def test_every_partition_has_its_place_in_the_calendar(grain: str):
     """One cell each, five years of days and rows without a partition included."""
     names = GRAINS[grain]
-    text = calendar_of(grain, {name: Cell(n % 5, f"{n}", f"told-{n};") for n, name in enumerate(names)})
+    text = draw_calendar(grain, {name: Cell(n % 5, f"{n}", f"told-{n};") for n, name in enumerate(names)})
     assert all(text.count(f"told-{n};") == 1 for n in range(len(names)))
 
 
 def test_charts_leave_gaps_and_survive_flat_and_single_values():
     """A missing number interrupts the line, and neither one point nor equal ones divide by zero."""
-    drawn = line_chart(["a", "b", "c", "d", "e"], [1.0, 2.0, None, 3.0, 4.0], [5.0] * 5, "m", ("before", "after"))
+    drawn = draw_line_chart(["a", "b", "c", "d", "e"], [1.0, 2.0, None, 3.0, 4.0], [5.0] * 5, "m", ("before", "after"))
     assert drawn.count('class="line before"') == 2
     assert drawn.count('class="line after"') == 1
-    assert "<svg" in line_chart(["a"], [0.0], [0.0], "m", ("before", "after"))
-    assert "no numbers" in line_chart(["a"], [None], [None], "m", ("before", "after"))
+    assert "<svg" in draw_line_chart(["a"], [0.0], [0.0], "m", ("before", "after"))
+    assert "no numbers" in draw_line_chart(["a"], [None], [None], "m", ("before", "after"))
 
 
 PAIRS = [

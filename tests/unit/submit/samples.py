@@ -6,12 +6,12 @@ from typing import Any
 
 from errata.model.partition import Grain
 from errata.model.product import Catalog, Product, Project, Target, Transform
-from errata.model.throttle import Throttle
-from errata.submit.job import Here, Job, Wishes, job_of
+from errata.model.product.throttle import Throttle
+from errata.submit.job import LocalMachine, SubmitOptions, WorkerJob, build_job
 
 RUN = "bf-20260214-daily-revenue-7f3a21c0"
 PASSWORD, KEY = "p$ss 'word\"", "s3cr3t-key"
-HERE = Here(
+HERE = LocalMachine(
     "/opt/errata/venv/bin/python",
     "/opt/errata/venv/lib/python3.12/site-packages/errata/submit/application.py",
     "/home/ana/.cache/errata/jars",
@@ -33,23 +33,23 @@ CONF = {
     "spark.hadoop.fs.s3a.secret.key": KEY,
 }
 FILLED = {
-    "emr-serverless": Wishes(
+    "emr-serverless": SubmitOptions(
         workers=3,
         at="s3://finsight-jobs/errata",
         region="eu-central-1",
         application_id="00f1abcdexample",
         role_arn="arn:aws:iam::111122223333:role/errata-worker",
     ),
-    "emr": Wishes(at="s3://finsight-jobs/errata", region="eu-central-1", cluster_id="j-2AXXXXXXEXAMPLE"),
-    "kubernetes": Wishes(
+    "emr": SubmitOptions(at="s3://finsight-jobs/errata", region="eu-central-1", cluster_id="j-2AXXXXXXEXAMPLE"),
+    "kubernetes": SubmitOptions(
         workers=3,
         master="k8s://https://k8s.example.com:6443",
         image="registry.example.com/errata:0.1.0",
         namespace="backfill",
         service_account="errata",
     ),
-    "yarn": Wishes(workers=3, env="environment.tar.gz", project="project.tar.gz"),
-    "standalone": Wishes(workers=3, master="spark://spark.example.com:7077", env="environment.tar.gz"),
+    "yarn": SubmitOptions(workers=3, env="environment.tar.gz", project="project.tar.gz"),
+    "standalone": SubmitOptions(workers=3, master="spark://spark.example.com:7077", env="environment.tar.gz"),
 }
 """What the guides ask for, by target."""
 
@@ -73,5 +73,5 @@ def project(**given: Any) -> Project:
     return Project("finsight", "/srv/finsight", **(settings | given))
 
 
-def job(**given: Any) -> Job:
-    return job_of(project(**given), MANIFEST, RUN, "ana", HERE)
+def job(**given: Any) -> WorkerJob:
+    return build_job(project(**given), MANIFEST, RUN, "ana", HERE)

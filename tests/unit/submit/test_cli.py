@@ -13,7 +13,7 @@ from errata.canonical import canonical_bytes
 from errata.jars import default_cache_dir
 from errata.submit import application
 from unit.cli import samples as views
-from unit.cli.desk import FakeClient, Result, errata
+from unit.cli.sample_client import FakeClient, Result, errata
 from unit.submit import samples
 
 GOLDEN = Path(__file__).parent / "goldens" / "cli.sh"

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from errata.engines.spark.placing import driver_settings
-from errata.engines.spark.session import SparkRuntime
-from errata.model import cluster
-from errata.model.cluster import capped_master, core_settings, kind_of
-from errata.model.product import Project
-from errata.model.throttle import Throttle
+from errata.engines.spark.runtime.placement import build_driver_settings
+from errata.engines.spark.runtime.spark_session import SparkRuntime
+from errata.model.product import Project, cluster
+from errata.model.product.cluster import build_core_settings, cap_master, classify_master
+from errata.model.product.throttle import Throttle
 
 JARS = (Path("/jars/iceberg.jar"), Path("/jars/driver.jar"))
 STANDALONE = "spark://10.0.0.5:7077"
@@ -44,20 +43,20 @@ def test_examples_in_the_rules_are_true():
 )
 def test_a_local_master_gets_at_most_as_many_threads_as_the_cap(master: str, cores: int | None, expected: str):
     """Threads are lowered, never raised; the machine has eight."""
-    assert capped_master(master, cores, 8) == expected
+    assert cap_master(master, cores, 8) == expected
 
 
 def test_a_standalone_application_is_capped_by_cores_max():
     """The lower of the cap and what the project sets; no cap, no setting."""
-    assert core_settings("standalone", 4, {}) == {"spark.cores.max": "4"}
-    assert core_settings("standalone", 4, {"spark.cores.max": "9"}) == {"spark.cores.max": "4"}
-    assert core_settings("standalone", None, {"spark.cores.max": "9"}) == {}
+    assert build_core_settings("standalone", 4, {}) == {"spark.cores.max": "4"}
+    assert build_core_settings("standalone", 4, {"spark.cores.max": "9"}) == {"spark.cores.max": "4"}
+    assert build_core_settings("standalone", None, {"spark.cores.max": "9"}) == {}
 
 
 def test_an_executor_larger_than_the_cap_is_made_smaller():
     """Spark would wait for ever for an executor that the cap forbids."""
-    assert core_settings("standalone", 2, {"spark.executor.cores": "8"})["spark.executor.cores"] == "2"
-    assert core_settings("yarn", 2, {"spark.executor.cores": "8"}) == {
+    assert build_core_settings("standalone", 2, {"spark.executor.cores": "8"})["spark.executor.cores"] == "2"
+    assert build_core_settings("yarn", 2, {"spark.executor.cores": "8"}) == {
         "spark.executor.cores": "2",
         "spark.dynamicAllocation.maxExecutors": "1",
         "spark.executor.instances": "1",
@@ -67,7 +66,7 @@ def test_an_executor_larger_than_the_cap_is_made_smaller():
 @pytest.mark.parametrize("kind", ["yarn", "kubernetes"])
 def test_on_yarn_and_kubernetes_the_cap_counts_executors(kind: str):
     """Executors times cores each stay within the cap, with static and with dynamic allocation."""
-    found = core_settings(kind, 10, {"spark.executor.cores": "4", "spark.executor.instances": "1"})
+    found = build_core_settings(kind, 10, {"spark.executor.cores": "4", "spark.executor.instances": "1"})
     assert found == {
         "spark.executor.cores": "4",
         "spark.dynamicAllocation.maxExecutors": "2",
@@ -77,12 +76,12 @@ def test_on_yarn_and_kubernetes_the_cap_counts_executors(kind: str):
 
 def test_without_a_size_executors_have_one_core():
     """A cluster's own default could be larger, and the cap would not hold."""
-    assert core_settings("yarn", 3, {})["spark.executor.cores"] == "1"
+    assert build_core_settings("yarn", 3, {})["spark.executor.cores"] == "1"
 
 
 def test_one_machine_reads_jars_from_the_class_path_and_a_cluster_is_sent_them():
     """Executors of another machine have no jars of their own."""
-    local, remote = driver_settings(project(), JARS), driver_settings(project(STANDALONE), JARS)
+    local, remote = build_driver_settings(project(), JARS), build_driver_settings(project(STANDALONE), JARS)
     assert "spark.jars" not in local
     assert remote["spark.jars"] == "/jars/iceberg.jar,/jars/driver.jar"
     assert (
@@ -96,15 +95,17 @@ def test_one_machine_reads_jars_from_the_class_path_and_a_cluster_is_sent_them()
 
 def test_jars_of_the_project_are_sent_beside_the_pinned_ones():
     """A driver class that the project adds itself is not lost."""
-    assert driver_settings(project(STANDALONE, jars="/own.jar"), JARS)["spark.jars"].endswith("driver.jar,/own.jar")
-    assert driver_settings(project(jars="/own.jar"), JARS)["spark.jars"] == "/own.jar"
+    assert build_driver_settings(project(STANDALONE, jars="/own.jar"), JARS)["spark.jars"].endswith(
+        "driver.jar,/own.jar"
+    )
+    assert build_driver_settings(project(jars="/own.jar"), JARS)["spark.jars"] == "/own.jar"
 
 
 def test_the_cap_of_the_project_reaches_the_driver():
     """As threads on one machine, as a setting on a cluster."""
-    assert driver_settings(project("local[8]", 3), JARS)["spark.master"] == "local[3]"
-    assert driver_settings(project(STANDALONE, 3), JARS)["spark.cores.max"] == "3"
-    assert driver_settings(project(STANDALONE, 3, cores_max="64"), JARS)["spark.cores.max"] == "3"
+    assert build_driver_settings(project("local[8]", 3), JARS)["spark.master"] == "local[3]"
+    assert build_driver_settings(project(STANDALONE, 3), JARS)["spark.cores.max"] == "3"
+    assert build_driver_settings(project(STANDALONE, 3, cores_max="64"), JARS)["spark.cores.max"] == "3"
 
 
 def test_what_spark_submit_sets_is_never_contradicted():
@@ -117,7 +118,7 @@ def test_what_spark_submit_sets_is_never_contradicted():
         "spark.executor.memory": "8g",
         "spark.ui.enabled": "true",
     }
-    settings = driver_settings(project("local[4]", 2, executor_memory="1g"), (), submitted)
+    settings = build_driver_settings(project("local[4]", 2, executor_memory="1g"), (), submitted)
     assert {key: settings[key] for key in submitted} == submitted
     assert "spark.driver.extraClassPath" not in settings
     assert "spark.driver.host" not in settings
@@ -126,7 +127,7 @@ def test_what_spark_submit_sets_is_never_contradicted():
 def test_what_spark_submit_leaves_open_comes_from_the_project():
     """Settings and the cap fill in what the command line does not say."""
     given = replace(project("local[4]", 2, executor_memory="1g"))
-    settings = driver_settings(given, (), {"spark.master": STANDALONE})
+    settings = build_driver_settings(given, (), {"spark.master": STANDALONE})
     assert settings["spark.executor.memory"] == "1g"
     assert settings["spark.cores.max"] == "2"
     assert "IcebergSparkSessionExtensions" in settings["spark.sql.extensions"]
@@ -134,8 +135,8 @@ def test_what_spark_submit_leaves_open_comes_from_the_project():
 
 def test_kinds_are_told_by_the_master():
     """Only Spark's own spellings of a local master are local."""
-    assert kind_of("localhost") != "local"
-    assert kind_of("local[*, 2]") != "local"
+    assert classify_master("localhost") != "local"
+    assert classify_master("local[*, 2]") != "local"
 
 
 def test_the_limits_of_a_run_hold_its_driver():

@@ -1,1 +1,1 @@
-"""Source files, local or in an object store: listed and pinned by path, size and version, never read."""
+"""Source files, local or on an object store: listed and pinned by path, size and version; only footers are read."""

@@ -1,7 +1,7 @@
-"""What Parquet files look like inside, from their footers alone: columns, types, row counts. Reads a few KB a file.
+"""Columns, types and row counts of Parquet files, from their footers alone: a few KB per file.
 
-Types are written as Spark will read them. A type that Spark cannot read (nanoseconds, times of day) keeps pyarrow's
-name, which fits no declared type, so that the plan refuses it by name.
+Types are named as Spark reads them. A type that Spark cannot read (nanoseconds, times of day) keeps pyarrow's name,
+which matches no declared type, so the plan refuses it by name.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
-
-__all__ = ["Footer", "read_footers"]
 
 _SIMPLE = {
     "bool": "boolean",
@@ -38,7 +36,7 @@ _SIMPLE = {
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """One file's columns and rows; ``problem`` when it has no footer that can be read."""
+    """Columns and row count of one file; ``problem`` if its footer cannot be read."""
 
     columns: Mapping[str, str]
     rows: int
@@ -46,15 +44,15 @@ class Footer:
 
 
 def read_footers(open_file: Callable[[str], Any], paths: Sequence[str], at_once: int) -> list[Footer]:
-    """Footers in the order of the paths, many at a time; a file that cannot be read says why."""
+    """Read footers concurrently, in the order of the paths; an unreadable file gets a footer with ``problem`` set."""
     known: list[tuple[Any, Mapping[str, str]]] = []
 
     def columns_of(schema: Any) -> Mapping[str, str]:
-        # thousands of files have a handful of schemas, and comparing costs a hundredth of taking one apart
+        # thousands of files share a handful of schemas, and comparing two is 100 times cheaper than converting one
         for seen, columns in known:
             if seen.equals(schema):
                 return columns
-        found = _columns(schema)
+        found = _to_columns(schema)
         known.append((schema, found))
         return found
 
@@ -73,19 +71,20 @@ def read_footers(open_file: Callable[[str], Any], paths: Sequence[str], at_once:
         return list(pool.map(read, paths))
 
 
-def _columns(leaves: Any) -> dict[str, str]:
+def _to_columns(leaves: Any) -> dict[str, str]:
     legacy = {leaves.column(n).path for n in range(len(leaves)) if leaves.column(n).physical_type == "INT96"}
-    # pyarrow does not say that these are instants; Spark reads them as such
+    # INT96 timestamps: pyarrow does not mark them as instants, but Spark reads them as such
     return {
-        field.name: "timestamptz" if field.name in legacy else _type(field.type) for field in leaves.to_arrow_schema()
+        field.name: "timestamptz" if field.name in legacy else _to_spark_type(field.type)
+        for field in leaves.to_arrow_schema()
     }
 
 
-def _type(kind: Any) -> str:
+def _to_spark_type(kind: Any) -> str:
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
-        return _type(kind.value_type)
+        return _to_spark_type(kind.value_type)
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision}, {kind.scale})"
     if pa.types.is_fixed_size_binary(kind):
@@ -93,9 +92,9 @@ def _type(kind: Any) -> str:
     if pa.types.is_timestamp(kind):
         return str(kind) if kind.unit == "ns" else "timestamptz" if kind.tz else "timestamp"
     if pa.types.is_struct(kind):
-        return f"struct<{','.join(f'{field.name}:{_type(field.type)}' for field in kind)}>"
+        return f"struct<{','.join(f'{field.name}:{_to_spark_type(field.type)}' for field in kind)}>"
     if pa.types.is_map(kind):
-        return f"map<{_type(kind.key_type)},{_type(kind.item_type)}>"
+        return f"map<{_to_spark_type(kind.key_type)},{_to_spark_type(kind.item_type)}>"
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return f"array<{_type(kind.value_type)}>"
+        return f"array<{_to_spark_type(kind.value_type)}>"
     return _SIMPLE.get(str(kind), str(kind))

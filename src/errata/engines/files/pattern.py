@@ -1,7 +1,7 @@
 """File patterns such as ``s3://b/t/business_date={business_date}/*.parquet``. Pure.
 
-``{column}`` is the partition as Errata writes it; ``{column:%Y/%m/%d/%H}`` formats its first instant. ``*``, ``?``
-and ``[…]`` match inside one path segment, ``**`` any number of segments.
+``{column}`` is the partition's canonical text; ``{column:%Y/%m/%d/%H}`` formats its first instant. ``*``, ``?`` and
+``[…]`` match within one path segment, ``**`` matches any number of segments.
 """
 
 from __future__ import annotations
@@ -13,34 +13,32 @@ from fnmatch import fnmatchcase
 from glob import escape
 
 from errata.errors import UsageError
-from errata.model.partition import NULL, Grain, parse, start_of, value_of
+from errata.model.partition import NULL, Grain, parse_partition, start_of, value_from_text
 
-__all__ = ["Place", "column_of", "locate", "matches", "neighbours", "root_of", "split_scheme"]
-
-_HOLE = re.compile(r"\{(?P<column>[A-Za-z_]\w*)(?::(?P<format>[^{}]+))?\}")
-_SLASH = re.compile(r"/(?![^{}]*\})")  # not those inside a placeholder's format
+_PLACEHOLDER = re.compile(r"\{(?P<column>[A-Za-z_]\w*)(?::(?P<format>[^{}]+))?\}")
+_SLASH = re.compile(r"/(?![^{}]*\})")  # but not a slash inside a placeholder's format
 _GLOB = re.compile(r"[*?\[]")
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
-_STEPS = {".", ".."}
-# what Hive and Spark escape in directory names
+_DOT_SEGMENTS = {".", ".."}
+# the characters that Hive and Spark escape in directory names
 _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the files of one partition lie: a directory, and what their paths below it look like."""
+class FileLocation:
+    """Location of one partition's files: a directory, and globs for the paths below it."""
 
     directory: str
     segments: tuple[str, ...]  # globs, one per path segment below the directory; empty: the path is one file
 
     @property
     def is_deep(self) -> bool:
-        """Whether the directory has to be listed with everything below it."""
+        """Whether the directory must be listed recursively."""
         return len(self.segments) > 1 or "**" in self.segments
 
 
 def split_scheme(pattern: str) -> tuple[str, str]:
-    """Scheme (``file`` when there is none) and path, as pyarrow's file systems take it.
+    """Split a pattern into scheme (``file`` if there is none) and path, in the form pyarrow's file systems expect.
 
     >>> split_scheme("s3a://b/t/x"), split_scheme("/data/x"), split_scheme("file:///data/x")
     (('s3', 'b/t/x'), ('file', '/data/x'), ('file', '/data/x'))
@@ -51,26 +49,26 @@ def split_scheme(pattern: str) -> tuple[str, str]:
     return ("s3" if scheme in ("s3", "s3a", "s3n") else scheme), rest
 
 
-def column_of(pattern: str) -> str | None:
-    """The column that a pattern's placeholders name; None when it has none."""
-    names = {found["column"] for found in _HOLE.finditer(pattern)}
+def placeholder_column(pattern: str) -> str | None:
+    """The column named by a pattern's placeholders; None if it has no placeholder."""
+    names = {found["column"] for found in _PLACEHOLDER.finditer(pattern)}
     if len(names) > 1:
         raise UsageError(f"pattern {pattern!r} names {', '.join(sorted(names))}; expected one partition column")
     return next(iter(names), None)
 
 
-def locate(path: str, grain: Grain, partition: str | None) -> Place:
-    """The place of one partition (None: the pattern has no placeholder and is read whole)."""
+def locate_partition(path: str, grain: Grain, partition: str | None) -> FileLocation:
+    """The location of one partition; ``partition`` is None for a pattern without placeholders, which is read whole."""
     fixed: list[str] = []
     globs: list[str] = []
     for segment in _SLASH.split(path):
-        is_glob = bool(globs) or bool(_GLOB.search(_HOLE.sub("", segment)))
-        filled = _fill(segment, grain, partition, is_glob=is_glob)
+        is_glob = bool(globs) or bool(_GLOB.search(_PLACEHOLDER.sub("", segment)))
+        filled = _fill_placeholders(segment, grain, partition, is_glob=is_glob)
         (globs if is_glob else fixed).extend(filled.split("/"))
-    return Place("/".join(fixed), tuple(globs))
+    return FileLocation("/".join(fixed), tuple(globs))
 
 
-def root_of(path: str) -> str:
+def pattern_root(path: str) -> str:
     """The directory above everything that differs between partitions."""
     fixed: list[str] = []
     for segment in path.split("/"):
@@ -80,11 +78,11 @@ def root_of(path: str) -> str:
     return "/".join(fixed)
 
 
-def neighbours(path: str, grain: Grain, names: Iterable[str]) -> tuple[str, ...]:
-    """The partitions that directory names under :func:`root_of` stand for, where that can be read off them."""
-    root = root_of(path)
+def partitions_from_names(path: str, grain: Grain, names: Iterable[str]) -> tuple[str, ...]:
+    """Partitions named by directories under :func:`pattern_root`; none if the names do not determine them."""
+    root = pattern_root(path)
     segment = _SLASH.split(path.removeprefix(root).removeprefix("/"))[0]
-    before, hole, after = segment.partition(next((found[0] for found in _HOLE.finditer(segment)), "\0"))
+    before, hole, after = segment.partition(next((found[0] for found in _PLACEHOLDER.finditer(segment)), "\0"))
     if not hole or ":" in hole or _GLOB.search(before + after) or not grain.is_time:
         return ()
     cut = [
@@ -95,47 +93,47 @@ def neighbours(path: str, grain: Grain, names: Iterable[str]) -> tuple[str, ...]
 
 def _is_partition(grain: Grain, text: str) -> bool:
     try:
-        return parse(grain, text) == text
+        return parse_partition(grain, text) == text
     except UsageError:
         return False
 
 
-def matches(place: Place, path: str) -> bool:
-    """Whether a path is one of the place's files; names that begin with ``_`` or ``.`` are never data."""
+def matches(place: FileLocation, path: str) -> bool:
+    """Whether a path is one of the location's files; names beginning with ``_`` or ``.`` are never data."""
     if path.rpartition("/")[2].startswith(("_", ".")):
         return False
     if not place.segments:
         return path == place.directory or path.rpartition("/")[0] == place.directory
     prefix = place.directory + "/"
-    return path.startswith(prefix) and _match(place.segments, path.removeprefix(prefix).split("/"))
+    return path.startswith(prefix) and _matches_globs(place.segments, path.removeprefix(prefix).split("/"))
 
 
-def _match(globs: Sequence[str], names: Sequence[str]) -> bool:
+def _matches_globs(globs: Sequence[str], names: Sequence[str]) -> bool:
     if not globs:
         return not names
     if globs[0] == "**":
-        return any(_match(globs[1:], names[n:]) for n in range(len(names) + 1))
-    return bool(names) and fnmatchcase(names[0], globs[0]) and _match(globs[1:], names[1:])
+        return any(_matches_globs(globs[1:], names[n:]) for n in range(len(names) + 1))
+    return bool(names) and fnmatchcase(names[0], globs[0]) and _matches_globs(globs[1:], names[1:])
 
 
-def _fill(segment: str, grain: Grain, partition: str | None, *, is_glob: bool) -> str:
+def _fill_placeholders(segment: str, grain: Grain, partition: str | None, *, is_glob: bool) -> str:
     def value(found: re.Match[str]) -> str:
         if partition is None:
             raise UsageError(f"pattern segment {segment!r} has a placeholder, but the input has no partition column")
-        text = _written(grain, partition, found["format"])
+        text = _format_partition(grain, partition, found["format"])
         return escape(text) if is_glob else text
 
-    filled = _HOLE.sub(value, segment)
-    if filled != segment and _STEPS & set(filled.split("/")):
+    filled = _PLACEHOLDER.sub(value, segment)
+    if filled != segment and _DOT_SEGMENTS & set(filled.split("/")):
         raise UsageError(f"partition {partition!r} was refused; in {segment!r} it would lead to another directory")
     return filled
 
 
-def _written(grain: Grain, partition: str, form: str | None) -> str:
+def _format_partition(grain: Grain, partition: str, form: str | None) -> str:
     if partition == NULL:
         return _HIVE_NULL
     if grain.is_time:
         return start_of(grain, partition).strftime(form) if form else partition
     if form:
         raise UsageError(f"format {form!r} was refused; partitions by value are not times")
-    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", value_of(partition) or "")
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", value_from_text(partition) or "")

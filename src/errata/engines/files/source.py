@@ -1,8 +1,8 @@
-"""Lists and re-checks source files through pyarrow's file systems. Reads directories; opens no data file unless the
-input declares columns or row rules, and then reads its footer only.
+"""List source files and re-check pinned ones through pyarrow's file systems.
 
-A file is pinned by size and version: the ETag in S3, the modification time elsewhere. S3's listings, as pyarrow gives
-them, have no ETag, so each file costs one HEAD request, many at a time.
+Files are listed, not opened, unless the input declares columns or row rules; then only footers are read. A file is
+pinned by size and version: the ETag on S3, the modification time elsewhere. pyarrow's S3 listings have no ETags, so
+each file costs one HEAD request; many run at a time.
 """
 
 from __future__ import annotations
@@ -16,46 +16,54 @@ from pathlib import Path
 from typing import Any
 
 from errata.engines.files.footers import Footer, read_footers
-from errata.engines.files.pattern import Place, column_of, locate, matches, neighbours, root_of, split_scheme
-from errata.engines.s3 import for_pyarrow
+from errata.engines.files.pattern import (
+    FileLocation,
+    locate_partition,
+    matches,
+    partitions_from_names,
+    pattern_root,
+    placeholder_column,
+    split_scheme,
+)
+from errata.engines.s3 import to_pyarrow_arguments
 from errata.errors import EngineError, UsageError
 from errata.model.manifest import SourceFile
-from errata.model.partition import Grain
+from errata.model.partition import WHOLE, Grain
 from errata.model.product import S3, Input
-from errata.planner.ports import WHOLE, InputFacts, InputReader, PartitionSize
+from errata.ports.tables import InputReader, InputState, PartitionSize
 
-__all__ = ["FileSource"]
-
-_MANY = 16
-"""From this many partitions on, an object store is listed once with everything below the pattern's root."""
-_AT_ONCE = 32
-"""Requests for ETags under way at the same time."""
+_LIST_ONCE_FROM = 16
+"""From this many partitions on, an object store is listed once, recursively from the pattern's root."""
+_MAX_REQUESTS = 32
+"""Maximum number of concurrent requests for ETags and footers."""
 
 
 class FileSource:
-    """Files of an input; ``root`` is where relative patterns begin."""
+    """Reads file inputs; relative patterns are resolved against ``root``."""
 
     def __init__(self, root: str, s3: S3 | None = None) -> None:
         self._root = root
         self._s3 = s3
         self._open: dict[str, Any] = {}
 
-    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputFacts:
-        """Pinned files per partition; a partition without files is left out."""
+    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
+        """Pinned files by partition; partitions without files are left out."""
         if source.files is None:
             raise UsageError(f"input {source.name} names no files")
-        scheme, path = self._absolute(source.files)
-        if column_of(path) is None or source.partition is None:
-            places = {WHOLE: locate(path, grain, None)}
+        scheme, path = self._resolve_pattern(source.files)
+        if placeholder_column(path) is None or source.partition is None:
+            places = {WHOLE: locate_partition(path, grain, None)}
         else:
-            places = {name: locate(path, grain, name) for name in partitions}
-        found = {name: infos for name, infos in self._list(scheme, root_of(path), places).items() if infos}
+            places = {name: locate_partition(path, grain, name) for name in partitions}
+        found = {
+            name: infos for name, infos in self._list_partitions(scheme, pattern_root(path), places).items() if infos
+        }
         files = self._pinned(scheme, found)
-        footers = self._footers(scheme, files) if source.needs_schema else {}
-        files, schemas = _with_schemas(files, footers)
-        sizes = {name: _size(listed, footers) for name, listed in files.items()}
-        whole = sizes.get(WHOLE, _size((), {})) if WHOLE in places else None
-        return InputFacts(
+        footers = self._read_footers(scheme, files) if source.needs_schema else {}
+        files, schemas = _number_schemas(files, footers)
+        sizes = {name: _build_size(listed, footers) for name, listed in files.items()}
+        whole = sizes.get(WHOLE, _build_size((), {})) if WHOLE in places else None
+        return InputState(
             name=source.name,
             kind="files",
             location=source.files,
@@ -64,39 +72,41 @@ class FileSource:
             whole=whole,
             newest_ms=max((info.mtime_ns // 10**6 for infos in found.values() for info in infos), default=None),
             files=files,
-            oldest=None if whole or len(sizes) == len(places) else self._oldest(scheme, path, grain),
+            oldest=None if whole or len(sizes) == len(places) else self._find_oldest(scheme, path, grain),
             rows_known=source.needs_schema,
             note="" if source.needs_schema else "rows unknown: source files are not opened",
             schemas=schemas,
             unreadable={path: footer.problem for path, footer in footers.items() if footer.problem},
         )
 
-    def _footers(self, scheme: str, files: Mapping[str, Sequence[SourceFile]]) -> dict[str, Footer]:
+    def _read_footers(self, scheme: str, files: Mapping[str, Sequence[SourceFile]]) -> dict[str, Footer]:
         pinned = [file.path for listed in files.values() for file in listed]
-        system = self._system(scheme)
-        found = read_footers(system.open_input_file, [split_scheme(path)[1] for path in pinned], _AT_ONCE)
+        system = self._get_filesystem(scheme)
+        found = read_footers(system.open_input_file, [split_scheme(path)[1] for path in pinned], _MAX_REQUESTS)
         return dict(zip(pinned, found, strict=True))
 
     def verify(self, files: Iterable[SourceFile]) -> list[str]:
-        """What is wrong with pinned files now, by name; nothing is opened."""
+        """Describe every pinned file that is now missing or changed. Reads no file content."""
         problems = []
         by_scheme: dict[str, list[SourceFile]] = {}
         for file in files:
             by_scheme.setdefault(split_scheme(file.path)[0], []).append(file)
         for scheme, pinned in by_scheme.items():
             states = self._states(scheme, [split_scheme(file.path)[1] for file in pinned])
-            problems += [text for file, state in zip(pinned, states, strict=True) if (text := _problem(file, state))]
+            problems += [
+                text for file, state in zip(pinned, states, strict=True) if (text := _describe_change(file, state))
+            ]
         return problems
 
     def _states(self, scheme: str, paths: Sequence[str]) -> list[tuple[int, str] | None]:
-        """Size and version of each file now; None when it is not there."""
+        """Current size and version of each file; None if it is missing."""
         if scheme == "s3":
             return self._heads(paths)
-        infos = self._infos(scheme, list(paths))
-        return [(info.size, _mtime(info)) if info.type.name == "File" else None for info in infos]
+        infos = self._get_file_infos(scheme, list(paths))
+        return [(info.size, _mtime_version(info)) if info.type.name == "File" else None for info in infos]
 
     def _heads(self, paths: Sequence[str]) -> list[tuple[int, str] | None]:
-        system = self._system("s3")
+        system = self._get_filesystem("s3")
 
         def head(path: str) -> tuple[int, str] | None:
             try:
@@ -107,7 +117,7 @@ class FileSource:
             except OSError as problem:
                 raise EngineError(f"s3://{path} could not be looked at: {problem}") from problem
 
-        with ThreadPoolExecutor(min(_AT_ONCE, len(paths) or 1), "errata-s3") as pool:
+        with ThreadPoolExecutor(min(_MAX_REQUESTS, len(paths) or 1), "errata-s3") as pool:
             return list(pool.map(head, paths))
 
     def _pinned(self, scheme: str, found: Mapping[str, Sequence[Any]]) -> dict[str, tuple[SourceFile, ...]]:
@@ -115,87 +125,87 @@ class FileSource:
         if scheme == "s3":
             states = dict(zip(infos, self._heads(list(infos)), strict=True))
         else:
-            states = {path: (info.size, _mtime(info)) for path, info in infos.items()}
-        # one that went away after it was listed is not there
+            states = {path: (info.size, _mtime_version(info)) for path, info in infos.items()}
+        # a file that was deleted after the listing is left out
         pins = {path: SourceFile(f"{scheme}://{path}", *state) for path, state in states.items() if state}
         kept = {name: [pins[info.path] for info in listed if info.path in pins] for name, listed in found.items()}
         return {name: tuple(sorted(listed, key=lambda file: file.path)) for name, listed in kept.items() if listed}
 
-    def _absolute(self, pattern: str) -> tuple[str, str]:
+    def _resolve_pattern(self, pattern: str) -> tuple[str, str]:
         scheme, path = split_scheme(pattern)
         if scheme == "file" and not path.startswith("/"):
             path = str(Path(self._root) / path)
         return scheme, path
 
-    def _list(self, scheme: str, root: str, places: Mapping[str, Place]) -> dict[str, list[Any]]:
-        if scheme == "file" or len(places) < _MANY:
+    def _list_partitions(self, scheme: str, root: str, places: Mapping[str, FileLocation]) -> dict[str, list[Any]]:
+        if scheme == "file" or len(places) < _LIST_ONCE_FROM:
             return {name: self._files(scheme, place) for name, place in places.items()}
-        # an object store answers a thousand keys per request wherever they lie, so one listing beats one per day
+        # an object store returns a thousand keys per request, so one recursive listing beats one listing per partition
         by_directory: dict[str, list[Any]] = {}
-        for info in self._below(scheme, root, is_deep=True):
-            for parent in _parents(info.path, root):
+        for info in self._list_directory(scheme, root, is_deep=True):
+            for parent in _list_parents(info.path, root):
                 by_directory.setdefault(parent, []).append(info)
         return {
             name: [info for info in by_directory.get(place.directory, ()) if matches(place, info.path)]
             for name, place in places.items()
         }
 
-    def _oldest(self, scheme: str, path: str, grain: Grain) -> str | None:
+    def _find_oldest(self, scheme: str, path: str, grain: Grain) -> str | None:
         from pyarrow.fs import FileSelector
 
-        listed = self._infos(scheme, FileSelector(root_of(path), allow_not_found=True))
-        return min(neighbours(path, grain, (info.base_name for info in listed)), default=None)
+        listed = self._get_file_infos(scheme, FileSelector(pattern_root(path), allow_not_found=True))
+        return min(partitions_from_names(path, grain, (info.base_name for info in listed)), default=None)
 
-    def _files(self, scheme: str, place: Place) -> list[Any]:
+    def _files(self, scheme: str, place: FileLocation) -> list[Any]:
         if not place.segments:
-            (info,) = self._infos(scheme, [place.directory])
+            (info,) = self._get_file_infos(scheme, [place.directory])
             if info.type.name == "File":
                 return [info]
-        found = self._below(scheme, place.directory, is_deep=place.is_deep)
+        found = self._list_directory(scheme, place.directory, is_deep=place.is_deep)
         return [info for info in found if matches(place, info.path)]
 
-    def _below(self, scheme: str, directory: str, *, is_deep: bool) -> list[Any]:
+    def _list_directory(self, scheme: str, directory: str, *, is_deep: bool) -> list[Any]:
         from pyarrow.fs import FileSelector
 
         selector = FileSelector(directory, allow_not_found=True, recursive=is_deep)
-        return [info for info in self._infos(scheme, selector) if info.type.name == "File"]
+        return [info for info in self._get_file_infos(scheme, selector) if info.type.name == "File"]
 
-    def _infos(self, scheme: str, asked: Any) -> list[Any]:
+    def _get_file_infos(self, scheme: str, asked: Any) -> list[Any]:
         try:
-            return list(self._system(scheme).get_file_info(asked))
+            return list(self._get_filesystem(scheme).get_file_info(asked))
         except OSError as problem:
             raise EngineError(f"source files could not be listed: {problem}") from problem
 
-    def _system(self, scheme: str) -> Any:
+    def _get_filesystem(self, scheme: str) -> Any:
         if scheme not in self._open:
-            self._open[scheme] = _connect(scheme, self._s3)
+            self._open[scheme] = _open_filesystem(scheme, self._s3)
         return self._open[scheme]
 
 
-def _connect(scheme: str, s3: S3 | None) -> Any:
+def _open_filesystem(scheme: str, s3: S3 | None) -> Any:
     from pyarrow import fs
 
     if scheme == "file":
         return fs.LocalFileSystem()
     if scheme != "s3":
         return fs.FileSystem.from_uri(f"{scheme}://")[0]
-    return fs.S3FileSystem(**for_pyarrow(s3))
+    return fs.S3FileSystem(**to_pyarrow_arguments(s3))
 
 
-def _mtime(info: Any) -> str:
+def _mtime_version(info: Any) -> str:
     return f"mtime:{info.mtime_ns}"
 
 
-def _size(files: Sequence[SourceFile], footers: Mapping[str, Footer]) -> PartitionSize:
+def _build_size(files: Sequence[SourceFile], footers: Mapping[str, Footer]) -> PartitionSize:
     listed = json.dumps([[f.path, f.size, f.version] for f in files], separators=(",", ":"), ensure_ascii=False)
     rows = sum(footers[file.path].rows for file in files) if footers else 0
     return PartitionSize(rows, sum(f.size for f in files), len(files), hashlib.sha256(listed.encode()).hexdigest())
 
 
-def _with_schemas(
+def _number_schemas(
     files: Mapping[str, tuple[SourceFile, ...]], footers: Mapping[str, Footer]
 ) -> tuple[dict[str, tuple[SourceFile, ...]], tuple[Mapping[str, str], ...]]:
-    """Files that say which schema is theirs, and every schema once, in the order of its first file."""
+    """Files with the number of their schema, and the distinct schemas in order of first use."""
     if not footers:
         return dict(files), ()
     numbers: dict[tuple[tuple[str, str], ...], int] = {}
@@ -207,7 +217,7 @@ def _with_schemas(
     return told, tuple(dict(columns) for columns in numbers)
 
 
-def _problem(file: SourceFile, state: tuple[int, str] | None) -> str | None:
+def _describe_change(file: SourceFile, state: tuple[int, str] | None) -> str | None:
     if state is None:
         return f"{file.path} is missing"
     size, version = state
@@ -218,7 +228,7 @@ def _problem(file: SourceFile, state: tuple[int, str] | None) -> str | None:
     return None
 
 
-def _parents(path: str, root: str) -> list[str]:
+def _list_parents(path: str, root: str) -> list[str]:
     found = []
     while len(path) > len(root):
         path = path.rpartition("/")[0]

@@ -1,1 +1,1 @@
-"""Iceberg: table metadata and tags without a JVM (pyiceberg), commits through the Java API (py4j)."""
+"""Iceberg tables: ``metadata`` uses pyiceberg and no JVM, ``commits`` uses the Java API."""

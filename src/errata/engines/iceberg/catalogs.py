@@ -1,7 +1,7 @@
-"""One catalog, three dialects of configuration: pyiceberg, the Java API, Spark. Pure.
+"""Catalog configuration for pyiceberg, the Java API and Spark. Pure.
 
-Both sides must use the same catalog name and database, because the JDBC catalog keys its rows by name. What the project
-file gives as ``properties`` comes last on both sides, so anything here can be overruled there.
+All of them must use the same catalog name and database, because the JDBC catalog keys its rows by name. ``properties``
+from the project file are applied last, so they override anything set here.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote, urlsplit
 
-from errata.engines.s3 import for_iceberg, is_s3
+from errata.engines.s3 import is_s3, to_iceberg_properties
 from errata.errors import UsageError
 from errata.model.product import Catalog
 
-__all__ = ["java_properties", "pyiceberg_properties", "spark_conf", "split_table", "sqlite_path"]
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-"""As product files may write it: nothing that means something in a path, an address or SQL."""
+"""Names allowed in product files: no character with a meaning in paths, URLs or SQL."""
 _TYPES = ("jdbc", "rest", "glue", "hive")
 _SQLITE_OPTIONS = "busy_timeout=30000&journal_mode=WAL"
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
@@ -24,7 +22,7 @@ _S3_FILES = "org.apache.iceberg.aws.s3.S3FileIO"
 
 
 def split_table(table: str) -> tuple[str, tuple[str, ...]]:
-    """``lake.fin.daily`` as catalog and identifier.
+    """Split ``lake.fin.daily`` into catalog and identifier.
 
     >>> split_table("lake.fin.daily")
     ('lake', ('fin', 'daily'))
@@ -36,7 +34,7 @@ def split_table(table: str) -> tuple[str, tuple[str, ...]]:
 
 
 def sqlite_path(uri: str | None) -> str | None:
-    """The database file of a SQLite address in either dialect, None for any other.
+    """The database file of a SQLAlchemy or JDBC address of SQLite; None for any other address.
 
     >>> sqlite_path("sqlite:////lake/c.db"), sqlite_path("jdbc:sqlite:/lake/c.db?x=1"), sqlite_path("postgresql://h/d")
     ('/lake/c.db', '/lake/c.db', None)
@@ -49,31 +47,36 @@ def sqlite_path(uri: str | None) -> str | None:
 
 
 def pyiceberg_properties(catalog: Catalog) -> dict[str, str]:
-    """What ``pyiceberg.catalog.load_catalog(catalog.name, **…)`` takes."""
-    _known(catalog)
+    """Properties for ``pyiceberg.catalog.load_catalog(catalog.name, **…)``."""
+    _check_catalog(catalog)
     match catalog.type:
         case "jdbc":
             own = {"type": "sql", "uri": _sqlalchemy_uri(catalog.uri or "")}
             if not sqlite_path(catalog.uri):
-                own["pool_pre_ping"] = "true"  # a long run outlives restarts of the database
+                own["pool_pre_ping"] = "true"  # a long run may outlive a restart of the database
         case _:
-            # rest: credential, token, scope, oauth2-server-uri and prefix are properties, called alike on both sides
+            # rest: credential, token, scope, oauth2-server-uri and prefix are properties with the same names everywhere
             own = {"type": catalog.type} | ({"uri": catalog.uri} if catalog.uri else {})
-    return own | _warehouse(catalog) | for_iceberg(catalog.s3) | dict(catalog.properties)
+    return own | _warehouse_property(catalog) | to_iceberg_properties(catalog.s3) | dict(catalog.properties)
 
 
 def java_properties(catalog: Catalog) -> dict[str, str]:
-    """What ``CatalogUtil.buildIcebergCatalog`` takes, and Spark under ``spark.sql.catalog.<name>.``."""
-    _known(catalog)
+    """Properties for ``CatalogUtil.buildIcebergCatalog``, and for Spark under ``spark.sql.catalog.<name>.``."""
+    _check_catalog(catalog)
     match catalog.type:
         case "jdbc":
-            own = {"jdbc.schema-version": "V1", **_jdbc(catalog.uri or "")}
+            own = {"jdbc.schema-version": "V1", **_jdbc_properties(catalog.uri or "")}
         case _:
             own = {"uri": catalog.uri} if catalog.uri else {}
-    # rest asks its server and glue takes S3 by itself; the other two would go through Hadoop
+    # rest asks its server and glue uses S3FileIO by default; the other two would go through Hadoop
     if catalog.type in ("jdbc", "hive") and is_s3(catalog.warehouse):
         own["io-impl"] = _S3_FILES
-    found = {"type": catalog.type, "cache-enabled": "false"} | own | _warehouse(catalog) | for_iceberg(catalog.s3)
+    found = (
+        {"type": catalog.type, "cache-enabled": "false"}
+        | own
+        | _warehouse_property(catalog)
+        | to_iceberg_properties(catalog.s3)
+    )
     found |= dict(catalog.properties)
     if "s3.region" in found:
         found.setdefault("client.region", found["s3.region"])
@@ -81,19 +84,19 @@ def java_properties(catalog: Catalog) -> dict[str, str]:
 
 
 def spark_conf(catalog: Catalog) -> dict[str, str]:
-    """The Spark settings of the catalog; session extensions are the session's."""
+    """Spark settings of the catalog; session extensions are set by the session."""
     prefix = f"spark.sql.catalog.{catalog.name}"
     return {prefix: _SPARK_CATALOG} | {f"{prefix}.{key}": value for key, value in java_properties(catalog).items()}
 
 
-def _known(catalog: Catalog) -> None:
+def _check_catalog(catalog: Catalog) -> None:
     if catalog.type not in _TYPES:
         raise UsageError(f"catalog {catalog.name!r} has type {catalog.type!r}; expected one of {', '.join(_TYPES)}")
     if catalog.type == "jdbc" and not catalog.uri:
         raise UsageError(f"catalog {catalog.name!r} has no uri; expected sqlite:///… or postgresql+psycopg://…")
 
 
-def _warehouse(catalog: Catalog) -> dict[str, str]:
+def _warehouse_property(catalog: Catalog) -> dict[str, str]:
     if not catalog.warehouse:
         return {}
     local = catalog.warehouse.startswith("/")
@@ -108,8 +111,8 @@ def _sqlalchemy_uri(uri: str) -> str:
     return "postgresql+psycopg" + colon + rest if scheme == "postgresql" else text
 
 
-def _jdbc(uri: str) -> dict[str, str]:
-    """Address, user and password apart: an address is shown in messages, the other two never are."""
+def _jdbc_properties(uri: str) -> dict[str, str]:
+    """Separate the address from user and password, because messages show the address and must not show the others."""
     if path := sqlite_path(uri):
         return {"uri": f"jdbc:sqlite:{path}?{_SQLITE_OPTIONS}"}
     if uri.startswith("jdbc:"):

@@ -1,6 +1,4 @@
-"""Everything that imports pyspark.
+"""Everything that imports pyspark: read inputs, compute chunks, measure, compare, write.
 
-``columns`` builds expressions (partition text, scope predicates, content hashes), ``inputs`` reads pinned inputs,
-``measure`` runs a measure plan in one grouped scan per table, ``diff`` compares two snapshots of the target. Sessions
-given to these modules speak UTC and ANSI SQL; nothing here decides whether a number is good.
+Sessions passed to these modules must use UTC and ANSI SQL. Nothing here decides whether a number is acceptable.
 """

@@ -1,7 +1,7 @@
-"""Spark expressions that mean the same as :mod:`errata.model.partition`: partition text, scope, content. No actions.
+"""Spark expressions equivalent to :mod:`errata.model.partition`: partition text, scope, content. Runs no Spark action.
 
-Columns are built inside functions because classic Spark needs a live session. The session's zone must be UTC: that is
-what ``days(timestamptz)`` means in Iceberg.
+Columns are built inside functions because classic Spark needs a live session. The session's time zone must be UTC,
+because ``days(timestamptz)`` in Iceberg is in UTC.
 """
 
 from __future__ import annotations
@@ -16,23 +16,10 @@ from math import isqrt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.content import hash_texts
+from errata.engines.spark.measure.checksums import row_hash_sql
 from errata.errors import UsageError
-from errata.model.partition import NULL, Grain, ordinal, value_of
-from errata.model.within import quoted, range_sql, runs, within
-
-__all__ = [
-    "JSON",
-    "content_hashes",
-    "every",
-    "in_partitions",
-    "is_its_own_unit",
-    "partition_text",
-    "partition_unit",
-    "quoted",
-    "table_name",
-    "typed_partition",
-]
+from errata.model.partition import NULL, Grain, to_ordinal, value_from_text
+from errata.model.partition_sql import build_partition_filter, build_range_filter, fold_values, quoted
 
 _TIME_PATTERNS = {Grain.HOUR: "yyyy-MM-dd'T'HH", Grain.DAY: "yyyy-MM-dd", Grain.MONTH: "yyyy-MM", Grain.YEAR: "yyyy"}
 _TEXT_SHAPES = {
@@ -47,10 +34,10 @@ _ORDINALS = {
     Grain.MONTH: "((year(?) - 1970) * 12 + month(?) - 1)",
     Grain.YEAR: "(year(?) - 1970)",
 }
-_IN_A_ROW = 32
-"""Iceberg evaluates range after range for every file: with 400 of them it planned a scan of 100,000 files in 18 s."""
-_MOST_RANGES = 512
-"""Spark analyses every range. More than the largest chunk has: what a chunk reads is cut exactly."""
+_MAX_FLAT_RANGES = 32
+"""Iceberg evaluates every range for every file: with 400 ranges, planning a scan of 100,000 files took 18 s."""
+_MAX_RANGES = 512
+"""Limited because Spark analyses every range, but larger than any chunk, so that a chunk's ranges stay exact."""
 _SPARK_TYPES = {
     "date": "date",
     "timestamp": "timestamp_ntz",
@@ -61,20 +48,20 @@ _SPARK_TYPES = {
 }
 _TIME_TYPES = frozenset({"date", "timestamp", "timestamptz"})
 # to_json would round timestamps to milliseconds and leave NULL fields out
-JSON = {
+JSON_OPTIONS = {
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 
 
-def table_name(identifier: str) -> str:
+def quote_table(identifier: str) -> str:
     """``catalog.namespace.table`` with every part quoted."""
     return ".".join(quoted(part) for part in identifier.split("."))
 
 
 def partition_unit(column: str, column_type: str, grain: Grain) -> Column:
-    """A cheap value to group by: equal for two rows exactly when their partition text is."""
+    """A cheap value to group by, equal for two rows exactly if their partition texts are equal."""
     _refuse_mismatch(column, column_type, grain)
     value = F.col(quoted(column))
     if is_its_own_unit(column_type, grain):
@@ -83,16 +70,16 @@ def partition_unit(column: str, column_type: str, grain: Grain) -> Column:
 
 
 def is_its_own_unit(column_type: str, grain: Grain) -> bool:
-    """Whether two rows of one partition have the same value in the partition column."""
+    """Whether all rows of a partition have the same value in the partition column."""
     return not grain.is_time or column_type == "string" or (column_type == "date" and grain is Grain.DAY)
 
 
 def partition_text(column: str, column_type: str, grain: Grain) -> Column:
-    """The canonical text of the partition a row is in; ``null`` when the column is NULL."""
+    """The canonical text of a row's partition; ``null`` if the column is NULL."""
     _refuse_mismatch(column, column_type, grain)
     value = F.col(quoted(column))
     if column_type == "string":
-        text = value if grain.is_time else _value_text(value)
+        text = value if grain.is_time else _encode_value_text(value)
     elif grain.is_time and not (column_type == "date" and grain is Grain.DAY):
         text = F.date_format(value, _TIME_PATTERNS[grain])
     else:
@@ -103,30 +90,30 @@ def partition_text(column: str, column_type: str, grain: Grain) -> Column:
 def in_partitions(column: str, column_type: str, grain: Grain, partitions: Iterable[str]) -> Column:
     """Whether a row is in one of the partitions, as half-open typed ranges that Iceberg and Parquet can prune by.
 
-    Of a great many scattered partitions the ranges only narrow down the files; a set then says which rows are meant.
+    With very many scattered partitions the ranges only narrow down the files, and a set selects the exact rows.
     """
     _refuse_mismatch(column, column_type, grain)
     wanted = set(partitions)
-    pieces = runs(column_type, grain, wanted - {NULL})
-    if len(pieces) <= _IN_A_ROW:
-        condition = within(column, column_type, grain, wanted)
+    pieces = fold_values(column_type, grain, wanted - {NULL})
+    if len(pieces) <= _MAX_FLAT_RANGES:
+        condition = build_partition_filter(column, column_type, grain, wanted)
     else:
-        is_exact = len(pieces) <= _MOST_RANGES
-        condition = _searched(
-            column, column_type, grain, pieces if is_exact else list(_cover(column_type, grain, pieces))
+        is_exact = len(pieces) <= _MAX_RANGES
+        condition = _build_grouped_ranges(
+            column, column_type, grain, pieces if is_exact else list(_merge_ranges(column_type, grain, pieces))
         )
         if not is_exact:
-            condition = f"({condition}) AND {_is_member(quoted(column), column_type, grain, wanted - {NULL})}"
+            condition = f"({condition}) AND {_build_membership(quoted(column), column_type, grain, wanted - {NULL})}"
         condition = f"{quoted(column)} IS NULL OR ({condition})" if NULL in wanted else condition
     if column_type == "string" and grain.is_time:
-        # between two days there are texts that are no day
+        # between the texts of two days there are texts that are not days
         condition = f"({condition}) AND ({quoted(column)} IS NULL OR {quoted(column)} RLIKE '^{_TEXT_SHAPES[grain]}$')"
-    # as text, because each column that is built from Python is several calls into the JVM
+    # as SQL text, because a column built from Python costs several calls into the JVM
     return F.expr(condition)
 
 
 def typed_partition(text: Column, column_type: str, grain: Grain) -> Column:
-    """A partition's text (time) or value (by value) as the first value of that partition, in the column's type."""
+    """The first value of a partition in the column's type, from its text (by time) or its value (by value)."""
     if grain.is_time and column_type != "string":
         return F.to_timestamp(text, _TIME_PATTERNS[grain]).cast(_SPARK_TYPES[column_type])
     return text.cast(_SPARK_TYPES[column_type])
@@ -143,13 +130,13 @@ def _refuse_mismatch(column: str, column_type: str, grain: Grain) -> None:
         raise UsageError(f"partition column {column}: grain value was refused; a {column_type} has a time grain")
 
 
-def _value_text(value: Column) -> Column:
+def _encode_value_text(value: Column) -> Column:
     ambiguous = (value == F.lit(NULL)) | value.startswith('"')
     return F.when(value == "", F.lit('""')).when(ambiguous, _json_text(value)).otherwise(value)
 
 
 def _json_text(value: Column) -> Column:
-    """What ``json.dumps`` gives for a string: ASCII, by UTF-16 unit."""
+    """The JSON text of a string as ``json.dumps`` writes it: ASCII, escaped by UTF-16 unit."""
     hexed = F.hex(F.encode(value, "UTF-16BE"))
     escapes = {"0022": r"\"", "005C": r"\\", "0008": r"\b", "0009": r"\t", "000A": r"\n", "000C": r"\f", "000D": r"\r"}
 
@@ -167,48 +154,48 @@ def _json_text(value: Column) -> Column:
     return F.concat(F.lit('"'), F.array_join(units, ""), F.lit('"'))
 
 
-def _searched(column: str, column_type: str, grain: Grain, pieces: Sequence[tuple[str, str]]) -> str:
-    """Ranges in groups, each behind the range that holds all of it: for most files a group is one comparison."""
+def _build_grouped_ranges(column: str, column_type: str, grain: Grain, pieces: Sequence[tuple[str, str]]) -> str:
+    """Ranges in groups, each preceded by the range that covers it, so that most files need one comparison per group."""
     size = isqrt(len(pieces)) + 1
     groups = [pieces[start : start + size] for start in range(0, len(pieces), size)]
 
     def term(first: str, last: str) -> str:
-        return range_sql(column, column_type, grain, first, last)
+        return build_range_filter(column, column_type, grain, first, last)
 
     return " OR ".join(
         f"({term(group[0][0], group[-1][1])} AND ({' OR '.join(term(*one) for one in group)}))" for group in groups
     )
 
 
-def _cover(column_type: str, grain: Grain, pieces: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Fewer and wider ranges that hold all of the pieces: cut where most lies between two of them."""
+def _merge_ranges(column_type: str, grain: Grain, pieces: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """At most ``_MAX_RANGES`` wider ranges that cover all pieces, cut at the largest gaps."""
     if grain.is_time or column_type in ("int", "long"):
-        place = (lambda text: ordinal(grain, text)) if grain.is_time else int
+        place = (lambda text: to_ordinal(grain, text)) if grain.is_time else int
         gaps = {n: place(after[0]) - place(before[1]) for n, (before, after) in enumerate(pairwise(pieces), 1)}
-        cuts = sorted(nlargest(_MOST_RANGES - 1, gaps, key=gaps.__getitem__))
+        cuts = sorted(nlargest(_MAX_RANGES - 1, gaps, key=gaps.__getitem__))
     else:
-        cuts = [n * len(pieces) // _MOST_RANGES for n in range(1, _MOST_RANGES)]  # text has no distances
+        cuts = [n * len(pieces) // _MAX_RANGES for n in range(1, _MAX_RANGES)]  # text has no distances
     for start, end in pairwise([0, *cuts, len(pieces)]):
         yield pieces[start][0], pieces[end - 1][1]
 
 
-def _is_member(name: str, column_type: str, grain: Grain, partitions: Iterable[str]) -> str:
-    """Exact membership by a computed value: one look into a set, and no ``IN`` on a column for Iceberg to evaluate."""
+def _build_membership(name: str, column_type: str, grain: Grain, partitions: Iterable[str]) -> str:
+    """Exact membership by a computed value: one set lookup, and no ``IN`` on a column that Iceberg would evaluate."""
     if grain.is_time and column_type != "string":
-        listed = ", ".join(str(ordinal(grain, text)) for text in partitions)
+        listed = ", ".join(str(to_ordinal(grain, text)) for text in partitions)
         number = _ORDINALS[grain].replace("?", name)
         return f"{number} IN ({listed})"
-    texts = (text if grain.is_time else value_of(text) or "" for text in partitions)
-    # as hexadecimal digits no value needs quoting
+    texts = (text if grain.is_time else value_from_text(text) or "" for text in partitions)
+    # hexadecimal, so that no value needs quoting
     return f"hex(CAST({name} AS STRING)) IN ({', '.join(repr(text.encode().hex().upper()) for text in texts)})"
 
 
 def content_hashes(frame: DataFrame, columns: Sequence[str]) -> tuple[Column, Column]:
-    """Two 64-bit hashes of a row of this frame; see :mod:`errata.engines.spark.content`."""
-    first, second = hash_texts({field.name: field.dataType for field in frame.schema.fields}, columns)
+    """Two 64-bit hashes of a row of this frame; see :mod:`errata.engines.spark.measure.checksums`."""
+    first, second = row_hash_sql({field.name: field.dataType for field in frame.schema.fields}, columns)
     return F.expr(first), F.expr(second)
 
 
-def every(terms: Sequence[Column]) -> Column:
-    """All of the conditions."""
+def all_of(terms: Sequence[Column]) -> Column:
+    """The conjunction of the conditions."""
     return reduce(operator.and_, terms, F.lit(True))  # noqa: FBT003 - a literal is a value

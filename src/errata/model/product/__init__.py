@@ -1,11 +1,11 @@
-"""Products and projects as the rest of Errata knows them. Pure.
+"""Products and projects as values. Pure.
 
-These are the values; ``errata.project`` reads them from YAML and says what is wrong with a file.
+``errata.project`` reads them from YAML and reports errors in the files.
 """
 
 from __future__ import annotations
 
-from errata.model.product.declared import (
+from errata.model.product.product import (
     LINEAGE_COLUMNS,
     Freeze,
     Groups,

@@ -5,20 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = [
-    "INEXACT",
-    "PII_KINDS",
-    "Check",
-    "Comparison",
-    "Control",
-    "GroupKey",
-    "Metric",
-    "Reconciliation",
-    "References",
-    "Threshold",
-]
-
-
 INEXACT = ("float", "double", "decimal")
 """Column types that may have a tolerance in a diff."""
 
@@ -28,7 +14,7 @@ PII_KINDS = ("email", "phone", "iban", "card", "ssn", "ipv4", "ipv6")
 
 
 class Metric(StrEnum):
-    """The library metrics of the Open Data Contract Standard, and what else checks count."""
+    """Library metrics of the Open Data Contract Standard, and further metrics of checks."""
 
     ROW_COUNT = "rowCount"
     NULL_VALUES = "nullValues"
@@ -44,7 +30,7 @@ class Metric(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """``mustBe…`` of a check: an operator name of the standard and its operand (a decimal as text, or a pair)."""
+    """``mustBe…`` of a check: an operator of the standard and its operand (a decimal as text, or a pair)."""
 
     operator: str  # mustBe, mustNotBe, mustBeGreaterThan, … mustNotBeBetween
     operand: str
@@ -53,7 +39,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """Where the keys that a check looks up must be: columns of an input, as it is pinned."""
+    """Where a check looks up keys: columns of a pinned input."""
 
     input: str
     columns: tuple[str, ...]
@@ -61,7 +47,7 @@ class References:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One data-quality rule, judged per partition or over the run."""
+    """One data-quality rule, evaluated per partition or over the run."""
 
     name: str
     metric: Metric
@@ -71,10 +57,10 @@ class Check:
     valid_values: tuple[str, ...] = ()
     pattern: str | None = None
     missing_values: tuple[str, ...] = ()
-    unit: str = "rows"  # rows | percent; of an age minutes | hours | days
+    unit: str = "rows"  # rows | percent; for an age: minutes | hours | days
     severity: str = "block"  # warn | block
     per: str = "partition"  # partition | run
-    minimum: str | None = None  # both ends belong to the range
+    minimum: str | None = None  # both ends are included
     maximum: str | None = None
     min_length: int | None = None
     max_length: int | None = None
@@ -82,12 +68,12 @@ class Check:
     after: str = "0s"
     references: References | None = None
     kinds: tuple[str, ...] = ()  # of personal data
-    must_hold: bool = False  # the expression says what is right instead of what is wrong
+    must_hold: bool = False  # the expression states what is right instead of what is wrong
 
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """What the rows of a balance are grouped by: a name, and the expression that gives it on each side."""
+    """Grouping of a reconciliation: a name, and its expression on each side."""
 
     name: str
     source: str
@@ -96,7 +82,7 @@ class GroupKey:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """An aggregate of an input that must equal an aggregate of the output, in every group where it has groups."""
+    """An aggregate of an input that must equal an aggregate of the output, in every group if there are groups."""
 
     name: str
     input: str
@@ -112,7 +98,7 @@ class Reconciliation:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """An aggregate of the candidate against the same of the output accepted before."""
+    """An aggregate of the candidate compared with the same aggregate of the current output."""
 
     name: str
     metric: str
@@ -122,11 +108,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """An aggregate of a partition against the same of comparable partitions that the run does not touch."""
+    """An aggregate of a partition compared with comparable partitions that the run does not touch."""
 
     name: str
     metric: str
     reach: int = 4  # weeks around a day or hour, years around a month
-    least: int = 3  # fewer controls are a warning
+    least: int = 3  # fewer controls give a warning
     warn: str | None = "3.5"  # robust z-scores
     block: str | None = "8"

@@ -1,14 +1,15 @@
 """The shape of ``errata.yaml`` and of product files: every key there is. Pure.
 
 These models exist at this border only; the rest of Errata knows the values of ``errata.model.product``. What needs
-more than one key to judge is in ``errata.project.rules``. The docstrings and descriptions reach the JSON schema, so
-an editor shows them.
+more than one key to judge is in ``errata.project.build``. The docstrings and descriptions reach the JSON schema, so an
+editor shows them.
 """
 
 from __future__ import annotations
 
+from errata.project.files.inputs import EraFile, InputFile, RowLimitsFile
 from errata.project.files.product import ProductFile
-from errata.project.files.publication import PublishFile
+from errata.project.files.publish import PublishFile
 from errata.project.files.rules import THRESHOLDS, CheckFile, CompareFile, ControlFile, ReconcileFile
 from errata.project.files.settings import (
     ApprovalFile,
@@ -19,7 +20,6 @@ from errata.project.files.settings import (
     SignalFile,
     ThrottleFile,
 )
-from errata.project.files.sources import EraFile, InputFile, RowLimitsFile
 
 __all__ = [
     "THRESHOLDS",

@@ -7,17 +7,26 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag
 
 from errata.model.product import LINEAGE_COLUMNS
-from errata.project.fields import Amount, Column, Count, Duration, InputName, Line, ProductName, ScalarText, Text, YesNo
-from errata.project.files.base import Keys, one_or_many
-from errata.project.files.publication import PublishFile
+from errata.project.files.inputs import InputFile, TargetFile, TransformFile
+from errata.project.files.publish import PublishFile
 from errata.project.files.rules import CheckFile, CompareFile, ControlFile, ReconcileFile
+from errata.project.files.section import FileModel, detect_form
 from errata.project.files.settings import ApprovalFile, SignalFile, ThrottleFile
-from errata.project.files.sources import InputFile, TargetFile, TransformFile
+from errata.project.yaml.scalars import (
+    Amount,
+    Column,
+    Count,
+    Duration,
+    InputName,
+    Line,
+    ProductName,
+    ScalarText,
+    Text,
+    YesNo,
+)
 
-__all__ = ["DeterminismFile", "DiffFile", "Lineage", "ProductFile", "ProtectFile"]
 
-
-class DiffFile(Keys):
+class DiffFile(FileModel):
     """How old and new rows are compared."""
 
     tolerance: dict[Column, Amount] = Field(
@@ -25,7 +34,7 @@ class DiffFile(Keys):
     )
 
 
-class ProtectFile(Keys):
+class ProtectFile(FileModel):
     """Partitions that need a named override to be touched."""
 
     recent: Duration = "0d"
@@ -36,17 +45,17 @@ _LineageColumn = Literal[LINEAGE_COLUMNS]  # type: ignore[valid-type]
 
 
 Lineage = Annotated[
-    Annotated[list[_LineageColumn], Tag("<many>")] | Annotated[YesNo, Tag("<one>")], Discriminator(one_or_many)
+    Annotated[list[_LineageColumn], Tag("<many>")] | Annotated[YesNo, Tag("<one>")], Discriminator(detect_form)
 ]
 
 
-class DeterminismFile(Keys):
+class DeterminismFile(FileModel):
     """Proof, before a long run may start, that the same input gives the same output."""
 
     prove: Count = Field(description="So many sample chunks are computed twice, at different parallelism.")
 
 
-class ProductFile(Keys):
+class ProductFile(FileModel):
     """products/NAME.yaml: one governed product."""
 
     product: ProductName

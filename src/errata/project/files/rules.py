@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from errata.model.product import PII_KINDS
-from errata.project.fields import (
+from errata.project.files.section import FileModel, detect_form
+from errata.project.yaml.scalars import (
     Amount,
     Column,
     Count,
@@ -20,19 +21,6 @@ from errata.project.fields import (
     ScalarText,
     Title,
 )
-from errata.project.files.base import Keys, one_or_many
-
-__all__ = [
-    "THRESHOLDS",
-    "CheckFile",
-    "CompareFile",
-    "ControlFile",
-    "GroupBy",
-    "GroupKeyFile",
-    "ReconcileFile",
-    "ReferencesFile",
-]
-
 
 THRESHOLDS = (
     "mustBe",
@@ -73,14 +61,14 @@ _MetricName = Literal[
 _PiiKind = Literal[PII_KINDS]  # type: ignore[valid-type]
 
 
-class ReferencesFile(Keys):
+class ReferencesFile(FileModel):
     """Columns of an input, as it is pinned, in which the keys must be."""
 
     input: InputName
     columns: Annotated[list[Column], Field(min_length=1)]
 
 
-class CheckFile(Keys):
+class CheckFile(FileModel):
     """A data-quality rule in the words of the Open Data Contract Standard, judged per partition or over the run."""
 
     name: Title | None = None
@@ -116,31 +104,31 @@ class CheckFile(Keys):
     must_not_be_between: _Pair | None = Field(default=None, alias="mustNotBeBetween")
 
 
-class GroupKeyFile(Keys):
+class GroupKeyFile(FileModel):
     """One thing to group by that is written differently on the two sides."""
 
     source: Line
     target: Line
 
 
-def _listed(value: Any) -> str:
+def _detect_list_form(value: Any) -> str:
     return "<list>" if isinstance(value, list) else "<mapping>"
 
 
 _GroupKey = Annotated[
     Annotated[GroupKeyFile, Tag("<many>")] | Annotated[Line, Tag("<one>")],
-    Discriminator(one_or_many),
+    Discriminator(detect_form),
 ]
 
 
 GroupBy = Annotated[
     Annotated[list[Column], Tag("<list>"), Field(min_length=1)]
     | Annotated[dict[Identifier, _GroupKey], Tag("<mapping>"), Field(min_length=1)],
-    Discriminator(_listed),
+    Discriminator(_detect_list_form),
 ]
 
 
-class ReconcileFile(Keys):
+class ReconcileFile(FileModel):
     """An aggregate of an input that must equal an aggregate of the output, per partition or over the run, by group."""
 
     name: Title
@@ -157,7 +145,7 @@ class ReconcileFile(Keys):
     per: Literal["partition", "run"] = "partition"
 
 
-class CompareFile(Keys):
+class CompareFile(FileModel):
     """An aggregate of the candidate against the same of the output accepted before."""
 
     name: Title | None = None
@@ -166,7 +154,7 @@ class CompareFile(Keys):
     block: Amount | None = None
 
 
-class ControlFile(Keys):
+class ControlFile(FileModel):
     """An aggregate of a partition against the same of comparable partitions that the run does not touch."""
 
     name: Title | None = None

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from errata.project.fields import (
+from errata.project.files.section import FileModel, detect_form
+from errata.project.yaml.scalars import (
     Bytes,
     Count,
     Credential,
@@ -26,30 +27,9 @@ from errata.project.fields import (
     TableName,
     YesNo,
 )
-from errata.project.files.base import Keys, one_or_many
-
-__all__ = [
-    "AlarmFile",
-    "ApprovalFile",
-    "CatalogFile",
-    "ChunksFile",
-    "ErasureFile",
-    "EvidenceFile",
-    "LimitsFile",
-    "People",
-    "PersonFile",
-    "PriceFile",
-    "ProjectFile",
-    "S3File",
-    "SignalFile",
-    "SparkFile",
-    "StorageFile",
-    "ThrottleFile",
-    "WaveFile",
-]
 
 
-class CatalogFile(Keys):
+class CatalogFile(FileModel):
     """An Iceberg catalog. A relative uri or warehouse is relative to errata.yaml."""
 
     type: Literal["jdbc", "rest", "glue", "hive"]
@@ -58,7 +38,7 @@ class CatalogFile(Keys):
     properties: dict[SettingName, Setting] = Field(default={}, description="Further settings, passed on.")
 
 
-class S3File(Keys):
+class S3File(FileModel):
     """S3, or a store that speaks its protocol. What is left out comes from AWS's own defaults."""
 
     endpoint: Line | None = Field(default=None, description="Only for stores other than AWS: http://host:port.")
@@ -69,20 +49,20 @@ class S3File(Keys):
     session_token: Credential | None = None
 
 
-class StorageFile(Keys):
+class StorageFile(FileModel):
     """How object stores are reached: said once, for catalogs, source files and Spark."""
 
     s3: S3File | None = None
 
 
-class SparkFile(Keys):
+class SparkFile(FileModel):
     """The Spark session of workers."""
 
     master: Line = "local[2]"
     conf: dict[SettingName, Setting] = {}
 
 
-class PersonFile(Keys):
+class PersonFile(FileModel):
     """Someone who may act."""
 
     roles: Annotated[
@@ -93,7 +73,7 @@ class PersonFile(Keys):
     aliases: list[PersonName] = Field(default=[], description="Other names of the same person.")
 
 
-class ApprovalFile(Keys):
+class ApprovalFile(FileModel):
     """What it takes before a plan may run. What is left out is as errata.yaml says, else as the defaults."""
 
     quorum: Count | None = Field(default=None, description="So many different people; 1 if absent.")
@@ -101,7 +81,7 @@ class ApprovalFile(Keys):
     valid: Duration | None = Field(default=None, description="How long a decision counts; 30d if absent.")
 
 
-class AlarmFile(Keys):
+class AlarmFile(FileModel):
     """Who is told when someone breaks the glass."""
 
     command: Annotated[list[ScalarText], Field(min_length=1)] = Field(
@@ -110,7 +90,7 @@ class AlarmFile(Keys):
     timeout: Length = Field(default=10, json_schema_extra={"default": "10s"})
 
 
-class LimitsFile(Keys):
+class LimitsFile(FileModel):
     """What one request may touch without a named override."""
 
     max_partitions: Count = 180
@@ -119,13 +99,13 @@ class LimitsFile(Keys):
     max_usd: DecimalText | None = None
 
 
-class PriceFile(Keys):
+class PriceFile(FileModel):
     """What compute costs, for estimates."""
 
     core_hour_usd: DecimalText
 
 
-class EvidenceFile(Keys):
+class EvidenceFile(FileModel):
     """Who signs the heads of the audit and evidence, and where heads are kept out of the ledger's reach."""
 
     key: KeyText | None = Field(
@@ -145,7 +125,7 @@ class EvidenceFile(Keys):
     )
 
 
-class ErasureFile(Keys):
+class ErasureFile(FileModel):
     """Whose rows may not be published or brought back, in tables whose products name subjects."""
 
     table: TableName = Field(description="An Iceberg table of keyed hashes; errata erase add makes and fills it.")
@@ -155,7 +135,7 @@ class ErasureFile(Keys):
     )
 
 
-class ChunksFile(Keys):
+class ChunksFile(FileModel):
     """How the work is cut. Sizes follow from what was measured, towards a wall time, unless bytes are given."""
 
     seconds: Count = Field(default=120, description="Wall time that one chunk aims at.")
@@ -163,14 +143,14 @@ class ChunksFile(Keys):
     attempts: Count = Field(default=5, description="At one chunk, before it is quarantined.")
 
 
-class WaveFile(Keys):
+class WaveFile(FileModel):
     """After so many chunks nothing new starts for so long."""
 
     chunks: Count
     pause: Length
 
 
-class ThrottleFile(Keys):
+class ThrottleFile(FileModel):
     """How fast a run may go, over all its workers. None of this changes a result."""
 
     chunks: Count | None = Field(default=None, description="Chunks in flight at the same time.")
@@ -186,7 +166,7 @@ class ThrottleFile(Keys):
     pool: Slug | None = Field(default=None, description="Fair-scheduler pool in a session that is shared.")
 
 
-class SignalFile(Keys):
+class SignalFile(FileModel):
     """A number that says how the live pipeline is doing; higher is worse. One of sql, http and command."""
 
     name: Slug
@@ -208,11 +188,11 @@ class SignalFile(Keys):
 People = Annotated[
     Annotated[dict[PersonName, PersonFile], Field(min_length=1), Tag("<many>")]
     | Annotated[Literal["single-user"], Tag("<one>")],
-    Discriminator(one_or_many),
+    Discriminator(detect_form),
 ]
 
 
-class ProjectFile(Keys):
+class ProjectFile(FileModel):
     """errata.yaml: where things are, who may do what, defaults."""
 
     project: Slug

@@ -1,6 +1,6 @@
-"""The JSON schemas of project files, for editors: made from the models, kept beside this module. Touches: those files.
+"""JSON schemas of project files for editors, generated from the models and stored with this module.
 
-``python -m errata.project.schema`` writes them again after a model changed; a test fails until that is done.
+``python -m errata.project.schema`` rewrites them after a model changed; a test fails until that is done.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MODELS: dict[str, type[BaseModel]] = {"errata": ProjectFile, "product": Product
 
 
 def schemas() -> dict[str, str]:
-    """File name → schema text, from the models as they are now."""
+    """File name → schema text, from the current models."""
     return {f"{name}.schema.json": _text(model.model_json_schema()) for name, model in _MODELS.items()}
 
 
@@ -35,7 +35,7 @@ def _text(schema: dict[str, Any]) -> str:
 
 
 def _without_titles(schema: Any, *, names: bool = False) -> Any:
-    """pydantic titles every key with its own name, which an editor shows anyway."""
+    """Remove the titles that pydantic derives from key names, because editors show the names anyway."""
     if isinstance(schema, dict):
         return {
             key: _without_titles(value, names=key in ("properties", "$defs") and not names)

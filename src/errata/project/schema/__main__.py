@@ -1,4 +1,4 @@
-"""Writes the JSON schemas beside the package. Touches: ``*.schema.json`` in this folder."""
+"""Write the JSON schemas: ``*.schema.json`` in this folder."""
 
 from __future__ import annotations
 

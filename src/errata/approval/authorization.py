@@ -1,0 +1,279 @@
+"""Authorise a publication: check every precondition again, with current roles and a release that is still valid.
+
+A person who publishes without a release gives one implicitly. A service account needs a release, or a product that
+publishes unattended when its gate is clean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from errata.approval.break_glass import raise_alarm
+from errata.approval.permissions import refuse_requester, require_role
+from errata.approval.quorum import evaluate_quorum, format_approve_hint
+from errata.approval.release import (
+    PUBLISHABLE_STATES,
+    JudgedCandidate,
+    SignedWarning,
+    audit_refusal,
+    explain_void_release,
+    find_release_cutoff,
+    find_valid_release,
+    is_clean,
+    load_judged_candidate,
+    not_validated_error,
+    publishes_itself,
+)
+from errata.errors import ApprovalRefused
+from errata.failpoints import failpoint
+from errata.gate.candidate import digest_candidate
+from errata.ledger import CandidateRecord, ReleaseRecord, RunRecord
+from errata.model.approval import QuorumStatus
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.product import Role
+from errata.model.run import RunState
+from errata.model.table import DataFile
+from errata.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization:
+    """What may be published, and the release that allows it."""
+
+    candidate: CandidateRecord
+    files: tuple[DataFile, ...]
+    release: ReleaseRecord
+    told: dict[str, Any]  # recorded with the intent
+
+
+def can_publish_unattended(workspace: Workspace, actor: Actor, run_id: str) -> bool:
+    """Whether the actor may publish this validated run without a release.
+
+    Narrates the reason when the product allows it but this run or this actor does not qualify.
+    """
+    run = workspace.ledger.runs.get(run_id)
+    found = load_judged_candidate(workspace, run)
+    if run.state is not RunState.VALIDATED or found is None:
+        return False
+    if not publishes_itself(workspace, workspace.ledger.runs.manifest(run.run_id, actor)):
+        return False
+    if not is_clean(found.verdict.checks):
+        workspace.narrate("not published by itself: the gate warned, so a person releases it")
+        return False
+    person = workspace.project.people.get(actor.person)
+    may = workspace.project.single_user or (person is not None and Role.PUBLISHER in person.roles)
+    if not may or (
+        not workspace.project.single_user and workspace.project.is_same_person(actor.person, run.planned_by)
+    ):
+        why = "asked for it" if may else "is no publisher"
+        workspace.narrate(f"not published by itself: {actor.person} {why}; next: errata publish {run.run_id}")
+        return False
+    return True
+
+
+def require_unattended(workspace: Workspace, actor: Actor, run_id: str) -> None:
+    """Refuse, before any work, an actor who may not publish this run or a product that needs a release by a person."""
+    run = workspace.ledger.runs.get(run_id)
+    require_role(workspace, actor, (Role.PUBLISHER,), "run --publish", run.run_id)
+    refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
+    if publishes_itself(workspace, workspace.ledger.runs.manifest(run.run_id, actor)):
+        return
+    error = ApprovalRefused(
+        f"run --publish of {run.run_id} was refused; expected a product with publish.manual false, as it was planned "
+        "and as it is now; found one that a person releases",
+        state="nothing was changed",
+        hint=f"errata run {run.run_id} --validate; then a person: errata release {run.run_id}",
+    )
+    raise audit_refusal(workspace, actor, run, "run --publish", error)
+
+
+def authorize_publication(
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    *,
+    looked_at: str | None = None,
+    break_glass: str = "",
+    by_itself: bool = False,
+) -> Authorization:
+    """Authorise a publication now, or refuse with all unmet preconditions at once; refusals are audited."""
+    found = load_judged_candidate(workspace, run)
+    if run.state not in PUBLISHABLE_STATES or found is None or found.candidate.snapshot_id is None:
+        raise audit_refusal(workspace, actor, run, "publish", not_validated_error(run, "publish", found))
+    if looked_at is not None and looked_at != found.subject.digest:
+        raise audit_refusal(workspace, actor, run, "publish", _stale_digest_error(run, looked_at, found))
+    candidate = found.candidate
+    files = workspace.engines.publishing.files_of(
+        manifest.target.staging, found.candidate.snapshot_id, manifest.partitions
+    )  # fmt: skip
+    standing = find_valid_release(workspace, run, manifest, found)
+    kind, unreleased = _find_authority(
+        workspace, actor, run, manifest, found, standing, breaks_glass=bool(break_glass), by_itself=by_itself
+    )
+    _require_preconditions(workspace, actor, run, manifest, found, files, unreleased, breaks_glass=bool(break_glass))
+    # nothing is recorded until every precondition holds: a refused publication must not leave a release behind
+    # nothing is recorded until every precondition holds: a refused publication must not leave a release behind
+    record = standing
+    if record is None or break_glass:
+        record, _ = workspace.ledger.releases.record(
+            run.run_id, found.subject.content, candidate_n=candidate.n, person=actor.person, kind=kind, actor=actor,
+            break_glass=break_glass, since=find_release_cutoff(workspace, manifest),
+        )  # fmt: skip
+        failpoint("publish.after_release")
+    # after the record, so that a crash in between delays the alarm and does not lose it
+    # after the record, so that a crash in between delays the alarm and does not lose it
+    raise_alarm(workspace, actor, run)
+    return Authorization(candidate, files, record, _intent_fields(record, found, actor))
+
+
+def _require_preconditions(
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    found: JudgedCandidate,
+    files: tuple[DataFile, ...],
+    unreleased: str,
+    *,
+    breaks_glass: bool,
+) -> None:
+    """Check every precondition against the current state; refuse with all that fail, and audit the refusal."""
+    stands = evaluate_quorum(workspace, run, manifest)
+    problems = find_unmet(
+        Preconditions(
+            manifest_digest=run.manifest_digest,
+            requested_by=manifest.requested_by,
+            approvals=stands,
+            approvers=frozenset(workspace.project.list_with_role(Role.APPROVER)),
+            accepted=found.accepted,
+            verdict_passed=found.verdict.passed,
+            candidate_digest=found.candidate.digest,
+            found_digest=digest_candidate(manifest, files),
+            unreleased=unreleased,
+            single_user=manifest.single_user and workspace.project.single_user,
+            breaks_glass=breaks_glass,
+        )
+    )
+    if not problems:
+        return
+    hint = f"errata show {run.run_id}"
+    if unreleased:
+        hint = f"errata release {run.run_id} --digest {found.subject.digest}"
+    if not stands.is_met:
+        hint = format_approve_hint(run, stands)
+    error = ApprovalRefused(
+        f"publish of {run.run_id} was refused: {'; '.join(problems)}",
+        state="main is unchanged; the staged output is kept",
+        hint=hint,
+        problems=list(problems),
+    )
+    raise audit_refusal(workspace, actor, run, "publish", error)
+
+
+def _stale_digest_error(run: RunRecord, looked_at: str, found: JudgedCandidate) -> ApprovalRefused:
+    """Publishing releases implicitly, so the publisher must have seen the current report."""
+    return ApprovalRefused(
+        f"publish of {run.run_id} was refused; expected what you looked at, {looked_at}, found {found.subject.digest}: "
+        "it was judged or assembled again meanwhile",
+        state="main is unchanged; the staged output is kept",
+        hint=f"errata show {run.run_id}; then errata publish {run.run_id}",
+    )
+
+
+def _find_authority(
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    found: JudgedCandidate,
+    standing: ReleaseRecord | None,
+    *,
+    breaks_glass: bool,
+    by_itself: bool,
+) -> tuple[Literal["publish", "automatic"], str]:
+    """The kind of release this publication rests on, and why it is not sufficient (empty when it is)."""
+    is_person = not workspace.project.is_service(actor.person)
+    if breaks_glass or standing is not None or (is_person and not by_itself):
+        return "publish", ""
+    itself = publishes_itself(workspace, manifest)
+    if itself and is_clean(found.verdict.checks):
+        return "automatic", ""
+    rows = workspace.ledger.releases.list(run.run_id)
+    if rows:
+        said = (
+            f"the release by {rows[-1].person} no longer counts: "
+            f"{explain_void_release(workspace, run, manifest, found, rows[-1])}"
+        )
+    else:
+        said = "no person has released this candidate"
+    if itself:
+        said += "; it does not publish by itself, because the gate warned"
+    return "automatic", said
+
+
+def _intent_fields(record: ReleaseRecord, found: JudgedCandidate, actor: Actor) -> dict[str, Any]:
+    # the release holds who and why; the intent only refers to it
+    return {
+        "release": record.release_id,
+        "release_digest": record.digest,
+        "verdict": found.verdict.audit_seq,
+        "single_user": actor.single_user,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditions:
+    """Everything a publication depends on, read again right before the intent."""
+
+    manifest_digest: str
+    requested_by: str
+    approvals: QuorumStatus
+    approvers: frozenset[str]  # people who may currently approve and accept warnings
+    accepted: tuple[SignedWarning, ...]
+    verdict_passed: bool  # the latest verdict, over the latest candidate
+    candidate_digest: str
+    found_digest: str  # of the files that the candidate holds now
+    unreleased: str = ""  # why no release allows it; empty when a person or a clean gate does
+    single_user: bool = False
+    breaks_glass: bool = False  # replaces the second person and the quorum, nothing else
+
+
+def find_unmet(facts: Preconditions) -> tuple[str, ...]:
+    """Why this may not be published; empty when it may."""
+    problems: list[str] = []
+    if not facts.approvals.is_met and not facts.breaks_glass:
+        problems.append(_describe_missing_approvals(facts))
+    problems += _find_void_acceptances(facts.accepted, facts)
+    if not facts.verdict_passed:
+        problems.append("the latest verdict does not pass the latest candidate")
+    if facts.candidate_digest != facts.found_digest:
+        problems.append(
+            f"the candidate is not what was judged: expected {facts.candidate_digest}, found {facts.found_digest}"
+        )
+    if facts.unreleased:
+        problems.append(facts.unreleased)
+    return tuple(problems)
+
+
+def _describe_missing_approvals(facts: Preconditions) -> str:
+    lacking = "; ".join(facts.approvals.missing)
+    if facts.approvals.counted or facts.approvals.quorum > 1:
+        return f"manifest {facts.manifest_digest} has {lacking}"
+    return (
+        f"no valid approval of manifest {facts.manifest_digest} by someone other than {facts.requested_by}: {lacking}"
+    )
+
+
+def _find_void_acceptances(accepted: Iterable[SignedWarning], facts: Preconditions) -> list[str]:
+    """Warnings accepted by a person who may no longer accept them."""
+    if facts.single_user:
+        return []
+    return [
+        f"the warning {one.check} was accepted by {one.person}, who may no longer do so"
+        for one in accepted
+        if one.person not in facts.approvers
+    ]

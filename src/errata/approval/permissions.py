@@ -1,0 +1,75 @@
+"""Permissions: require a role, require a person, and keep the requester from deciding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from errata.errors import ApprovalRefused, PermissionRefused
+from errata.model.audit import Actor
+from errata.model.product import Role
+from errata.workspace import Workspace
+
+
+def require_role(
+    workspace: Workspace,
+    actor: Actor,
+    roles: Iterable[Role],
+    action: str,
+    run_id: str | None = None,
+    *,
+    persons: bool = False,
+) -> None:
+    """Require one of these roles; a refusal is audited. ``persons`` leaves service accounts out of its hint."""
+    wanted = set(roles)
+    if workspace.project.single_user:
+        return
+    person = workspace.project.people.get(actor.person)
+    if person is not None and wanted & set(person.roles):
+        return
+    able = [
+        name
+        for name in workspace.project.list_with_role(*wanted)
+        if not (persons and workspace.project.is_service(name))
+    ]
+    has = "is not listed under people" if person is None else f"has {', '.join(person.roles)}"
+    hint = f"ask {' or '.join(able)}" if able else "give someone the role in errata.yaml"
+    spelt = workspace.project.find_case_variant(actor.person) if person is None else None
+    if spelt is not None:
+        has, hint = f"is not how {spelt} is spelt", f"--as {spelt}"
+    error = PermissionRefused(
+        f"{action} was refused; expected the role {' or '.join(sorted(wanted))}, {actor.person or 'nobody'} {has}",
+        state="nothing was changed",
+        hint=hint,
+        person=actor.person,
+    )
+    workspace.ledger.audit.record_refusal(run_id, actor, action, error.message)
+    raise error
+
+
+def require_person(workspace: Workspace, actor: Actor, roles: Iterable[Role], action: str, run_id: str) -> None:
+    """Refuse service accounts: a decision is made by a person, even where the account has the role for the action."""
+    if not workspace.project.is_service(actor.person):
+        return
+    able = [name for name in workspace.project.list_with_role(*roles) if not workspace.project.is_service(name)]
+    error = PermissionRefused(
+        f"{action} was refused; expected a person, {actor.person} is a service account",
+        state="nothing was changed",
+        hint=f"ask {' or '.join(able)}" if able else "give a person the role in errata.yaml",
+        person=actor.person,
+    )
+    workspace.ledger.audit.record_refusal(run_id, actor, action, error.message)
+    raise error
+
+
+def refuse_requester(workspace: Workspace, actor: Actor, requester: str, action: str, run_id: str) -> None:
+    """Four-eyes rule: the requester of a change may not decide on it."""
+    if workspace.project.single_user or not workspace.project.is_same_person(actor.person, requester):
+        return
+    error = ApprovalRefused(
+        f"{action} was refused; expected someone other than the requester, found {actor.person}",
+        state="nothing was changed",
+        hint="ask another " + ("publisher" if action in ("publish", "release") else "approver"),
+        person=actor.person,
+    )
+    workspace.ledger.audit.record_refusal(run_id, actor, action, error.message)
+    raise error

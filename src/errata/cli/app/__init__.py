@@ -1,0 +1,1 @@
+"""Parts shared by all commands of the command line: session, options, failures, progress, files."""

@@ -1,0 +1,37 @@
+"""Arguments and options shared by several commands, and parsing of ``NAME=TEXT``. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from errata.errors import UsageError
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The run, as `errata plan` and `errata status` name it.")]
+Partitions = Annotated[
+    str | None,
+    typer.Option("--partitions", metavar="LIST", help="Only these: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."),
+]
+
+BreakGlass = Annotated[
+    str | None,
+    typer.Option("--break-glass", metavar="WHY", help="Decide alone, and say why it cannot wait; rings the alarm."),
+]
+
+
+def parse_pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
+    """Parse ``NAME=TEXT`` options into a mapping; both sides must be non-empty, and names unique."""
+    found: dict[str, str] = {}
+    for item in given or ():
+        name, equals, text = item.partition("=")
+        # rule names are stored in composed form, however the keyboard enters them
+        name, text = unicodedata.normalize("NFC", name.strip()), text.strip()
+        if not (name and equals and text):
+            raise UsageError(f"{option} {item!r} was refused; expected NAME=TEXT", hint=f'{option} name="text"')
+        if name in found:
+            raise UsageError(f"{option} {name} was given twice; expected once")
+        found[name] = text
+    return found

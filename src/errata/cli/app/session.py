@@ -1,0 +1,234 @@
+"""One invocation: person, project directory, output format and streams. Uses stdout, stderr, stdin and the terminal."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from rich.console import Console
+from rich.highlighter import RegexHighlighter
+from rich.text import Text
+from rich.theme import Theme
+
+from errata.canonical import to_plain
+from errata.text.escape import escape_json, escape_text
+
+if TYPE_CHECKING:
+    from errata.client import Client
+    from errata.ports.hooks import ProgressListener
+
+MAX_WIDTH = 110
+_COMMAND = re.compile(r"(?<![\w/.-])errata (?=[a-z]+ )")
+_COPYABLE = ("next:", "hint:", "errata ", "undo until", "or ")
+
+THEME = Theme(
+    {
+        "errata.good": "green",
+        "errata.warn": "yellow",
+        "errata.bad": "bold red",
+        "errata.next": "bold",
+        "errata.dim": "dim",
+        "errata.busy": "cyan",
+    }
+)
+
+
+class _SignHighlighter(RegexHighlighter):
+    """Colours the signs and words of the output; the text carries the meaning without it."""
+
+    base_style = "errata."
+    highlights = (
+        r"(?m)^\s*(?P<good>✓)",
+        r"(?m)^\s*(?P<warn>!) ",
+        r"(?m)^\s*(?P<bad>✗)",
+        r"(?P<good>[✓▣])",
+        r"(?P<busy>▶)",
+        r"(?P<warn>↺)",
+        r"(?P<bad>✗)",
+        r"(?m)^(?P<next>next:.*)$",
+        r"(?m)^(?P<bad>error\[[a-z-]+\])",
+        r"(?P<dim> · )",
+    )
+
+
+@dataclass(slots=True)
+class CliEnvironment:
+    """Everything outside the command line; tests pass their own."""
+
+    open_project: Callable[..., Any] | None = None
+    out: TextIO = field(default_factory=lambda: sys.stdout)
+    err: TextIO = field(default_factory=lambda: sys.stderr)
+    ask: Callable[[str], str] = input
+    interactive: bool | None = None
+    argv: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    width: int | None = None
+    directory: str | None = None
+    person: str | None = None
+    json: bool = False
+    yes: bool = False
+
+    def __post_init__(self) -> None:
+        for stream in (self.out, self.err):
+            if hasattr(stream, "reconfigure"):
+                # a terminal without Unicode shows ? instead of failing the command
+                stream.reconfigure(errors="replace")
+
+
+class Session:
+    """One running command."""
+
+    def __init__(self, world: CliEnvironment) -> None:
+        self.world = world
+        self.json = world.json
+        self.yes = world.yes
+        self.out = _build_console(world.out, world)
+        self.err = _build_console(world.err, world)
+        self.client_log: str | None = None
+        self.redact: Callable[[str], str] = str
+
+    @cached_property
+    def person(self) -> str:
+        """The acting person: ``--as``, then ``ERRATA_USER``, then the operating-system user."""
+        return self.world.person or self.world.environ.get("ERRATA_USER") or getpass.getuser()
+
+    @property
+    def directory(self) -> Path:
+        """The project directory."""
+        return Path(self.world.directory or ".")
+
+    @property
+    def width(self) -> int:
+        """Width of the output."""
+        return min(self.out.width, MAX_WIDTH)
+
+    @property
+    def asks(self) -> bool:
+        """Whether the command can and should ask a person."""
+        if self.json or self.yes:
+            return False
+        if self.world.interactive is not None:
+            return self.world.interactive
+        return sys.stdin.isatty() and self.err.is_terminal
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        """Open the project; closes it however the command ends."""
+        opener = self.world.open_project or _open_client
+        client = opener(self.directory, narrate=self.narrate, progress=self.progress)
+        log = getattr(client, "log", None)
+        self.client_log = str(log) if isinstance(log, (str, Path)) else None
+        self.redact = getattr(client, "redact", str)
+        try:
+            yield client
+        finally:
+            close = getattr(client, "close", None)
+            if close is not None:
+                close()
+
+    def narrate(self, text: str) -> None:
+        """Print a message about the progress of the command."""
+        first, *more = text.splitlines() or [""]
+        # further lines are indented, so that none can pass for a line of Errata's own
+        for line in (first, *(f"  {line}" for line in more)):
+            self.err.print(escape_text(line), style=self._choose_style(text), soft_wrap=True)
+
+    def tell(self, line: str) -> None:
+        """Print one line on stderr."""
+        self.err.print(escape_text(line), soft_wrap=True)
+
+    def _choose_style(self, text: str) -> str | None:
+        if not self.err.is_terminal:
+            return None
+        return "errata.bad" if text.startswith("! BREAK-GLASS") else "errata.dim"
+
+    def progress(self, run_id: str, total: int, unit: str) -> ProgressListener:
+        """A progress listener: a bar on a terminal, otherwise one line per chunk."""
+        from errata.cli.app.progress import LogProgress, TerminalProgress
+
+        if self.err.is_terminal and not self.json:
+            return TerminalProgress(self.err, run_id, total, unit)
+        return LogProgress(self.narrate, run_id, total, unit)
+
+    @contextmanager
+    def show_spinner(self, text: str) -> Iterator[None]:
+        """Show a spinner on a terminal during a long call."""
+        if not self.err.is_terminal or self.json:
+            yield
+            return
+        with self.err.status(Text(escape_text(text)), spinner="dots"):
+            yield
+
+    def answer(self, data: Any, lines: Callable[[int], Iterable[str]]) -> None:
+        """Print the result, as text or JSON."""
+        if self.json:
+            self.write_json(data)
+        else:
+            self.page(lines(self.width))
+
+    def page(self, lines: Iterable[str]) -> None:
+        """Print lines of text on stdout."""
+        for line in lines:
+            self.out.print(escape_text(self.localize_command(line)), soft_wrap=True)
+
+    def write_json(self, data: Any) -> None:
+        """Write one JSON document to stdout."""
+        self.world.out.write(to_json_text(data) + "\n")
+        self.world.out.flush()
+
+    def confirm(self, lines: Iterable[str], question: str) -> bool:
+        """Show what will change and ask, default no; returns True without asking if no one can be asked."""
+        if not self.asks:
+            return True
+        for line in lines:
+            self.tell(self.localize_command(line))
+        self.err.print(f"\n{escape_text(question)} [y/N] ", end="", soft_wrap=True)
+        try:
+            agreed = self.world.ask("").strip().lower() in ("y", "yes")
+        except EOFError:
+            agreed = False
+        if not agreed:
+            self.err.print("nothing was changed")
+        return agreed
+
+    def localize_command(self, line: str) -> str:
+        """Adapt a command for copying: add the ``-C`` that this command was given."""
+        where = self.world.directory
+        if not where or not line.lstrip().startswith(_COPYABLE):
+            return line
+        import shlex
+
+        return _COMMAND.sub(f"errata -C {shlex.quote(where)} ".replace("\\", r"\\"), line)
+
+
+def to_json_text(data: Any) -> str:
+    """A view as JSON text; values that JSON cannot hold (dates, decimals) become text."""
+    return escape_json(json.dumps(to_plain(data), indent=2, ensure_ascii=False, default=str))
+
+
+def _open_client(*arguments: Any, **named: Any) -> Any:
+    # imported here because it loads Iceberg and the ledger, which `errata --help` does not need
+    import errata
+
+    return errata.open(*arguments, **named)
+
+
+def _build_console(stream: TextIO, world: CliEnvironment) -> Console:
+    return Console(
+        file=stream,
+        width=world.width,
+        theme=THEME,
+        highlighter=_SignHighlighter(),
+        markup=False,
+        emoji=False,
+        _environ=world.environ,
+    )

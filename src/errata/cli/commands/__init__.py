@@ -1,0 +1,1 @@
+"""The commands of `errata`, in the sections of its help."""

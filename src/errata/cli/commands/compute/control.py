@@ -1,0 +1,70 @@
+"""`errata pause`, `resume`, `cancel`, `retry`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from errata.cli.app.options import Run
+from errata.cli.app.session import Session
+from errata.cli.render.publish import render_confirmation
+from errata.cli.render.run import render_state
+
+DECLINED = 1
+"""The exit code when a person said no to the question."""
+
+
+def pause(session: Session, run: Run) -> None:
+    """Pause a run; chunks under way finish, no new ones start.
+
+    Example: errata pause bf-20260214-daily-revenue-7f3a21c0
+    """
+    with session.client() as client:
+        view = client.pause(run, as_=session.person)
+    session.answer(view, lambda width: render_state(view, width))
+
+
+def resume(session: Session, run: Run) -> None:
+    """Let a paused run go on; workers are started with `errata run`.
+
+    Example: errata resume bf-20260214-daily-revenue-7f3a21c0
+    """
+    with session.client() as client:
+        view = client.resume(run, as_=session.person)
+    session.answer(view, lambda width: render_state(view, width))
+
+
+def cancel(
+    session: Session,
+    run: Run,
+    now: Annotated[bool, typer.Option("--now", help="Stop chunks under way too, within a heartbeat.")] = False,
+) -> int:
+    """End a run for good; published data stays as it is. Chunks under way finish. Asks first on a terminal.
+
+    Example: errata cancel bf-20260214-daily-revenue-7f3a21c0 --yes
+    """
+    with session.client() as client:
+        if session.asks:
+            preview = render_confirmation("cancel", client.show(run), client.status(run), session.width)
+            if not session.confirm(preview, f"cancel {run}?"):
+                return DECLINED
+        view = client.cancel(run, now=now, as_=session.person)
+    session.answer(view, lambda width: render_state(view, width))
+    return 0
+
+
+def retry(
+    session: Session,
+    run: Run,
+    chunk: Annotated[
+        str | None, typer.Option("--chunk", metavar="C", help="Only this chunk; all failed ones else.")
+    ] = None,
+) -> None:
+    """Put failed chunks back in line.
+
+    Example: errata retry bf-20260214-daily-revenue-7f3a21c0 --chunk c003
+    """
+    with session.client() as client:
+        view = client.retry(run, chunk=chunk, as_=session.person)
+    session.answer(view, lambda width: render_state(view, width))

@@ -1,0 +1,71 @@
+"""`errata run`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from errata.cli.app.options import Run
+from errata.cli.app.session import Session
+from errata.cli.render.gate import render_validation
+from errata.cli.render.layout import flow
+from errata.cli.render.publish import render_publish
+from errata.cli.render.run import format_run, is_staged, render_run
+from errata.errors import Rebased
+from errata.views import RunView
+
+if TYPE_CHECKING:
+    from errata.client import Client
+
+
+def run(
+    session: Session,
+    run: Run,
+    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Chunks at the same time.")] = 2,
+    max_chunks: Annotated[
+        int | None, typer.Option("--max-chunks", metavar="N", min=1, help="Stop after so many chunks.")
+    ] = None,
+    validate: Annotated[
+        bool, typer.Option("--validate", help="Once all is staged, validate in the same process; its answer counts.")
+    ] = False,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="And publish, where the product does so by itself when the gate is clean.")
+    ] = False,
+) -> None:
+    """Join a run as a worker until nothing is left.
+
+    Safe to start again, anywhere, any number of times: what is done stays done. With --validate a product that has
+    publish.manual false is published too, if whoever runs it may publish and the gate found nothing.
+
+    Example: errata run bf-20260214-daily-revenue-7f3a21c0 --parallel 4
+    """
+    with session.client() as client:
+        if publish:
+            client.require_unattended(run, as_=session.person)
+        while True:
+            view = client.run(run, parallel=parallel, max_chunks=max_chunks, as_=session.person)
+            if not (validate or publish) or not is_staged(view):
+                break
+            try:
+                _validate_and_publish(session, client, view, publish=publish)
+                return
+            except Rebased as live_won:
+                # as often as one run allows; then it is a conflict like any other
+                session.narrate(live_won.message)
+    session.answer(view, lambda width: render_run(view, width))
+
+
+def _validate_and_publish(session: Session, client: Client, view: RunView, *, publish: bool) -> None:
+    """The gate, and the publication where no person has to look."""
+    for line in flow(format_run(view), session.width):
+        session.narrate(line)
+    with session.show_spinner(f"validating {view.run_id}"):
+        verdict = client.validate(view.run_id, as_=session.person)
+    if not publish and not client.publishes_itself(view.run_id, as_=session.person):
+        session.answer(verdict, lambda width: render_validation(verdict, width))
+        return
+    session.narrate(render_validation(verdict, session.width)[0])
+    with session.show_spinner(f"publishing {view.run_id}"):
+        done = client.publish(view.run_id, by_itself=True, as_=session.person)
+    session.answer(done, lambda width: render_publish(done, width))

@@ -1,0 +1,90 @@
+"""`errata submit`: print how to start a worker on a cluster."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from errata.cli.app.options import Run
+from errata.cli.app.session import Session
+
+PANEL = "Compute"
+
+
+def _build_option(name: str, word: str, text: str) -> Any:
+    return typer.Option(name, metavar=word, help=text)
+
+
+Text = str | None
+
+
+def submit(
+    session: Session,
+    run: Run,
+    target: Annotated[str, _build_option("--print", "TARGET", "emr-serverless, emr, kubernetes, yarn or standalone.")],
+    workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Workers to start.")] = 1,
+    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Chunks at the same time, each.")] = 2,
+    deploy_mode: Annotated[
+        Text, _build_option("--deploy-mode", "MODE", "Driver in the cluster or here: cluster, client.")
+    ] = None,
+    master: Annotated[Text, _build_option("--master", "URL", "The master; spark.master of errata.yaml else.")] = None,
+    at: Annotated[Text, _build_option("--at", "URI", "Where application.py, archives and jars/ were put.")] = None,
+    env: Annotated[Text, _build_option("--env", "ARCHIVE", "The packed Python environment.")] = None,
+    project: Annotated[Text, _build_option("--project", "ARCHIVE", "The packed project directory.")] = None,
+    region: Annotated[Text, _build_option("--region", "NAME", "The AWS region.")] = None,
+    application_id: Annotated[Text, _build_option("--application-id", "ID", "The EMR Serverless application.")] = None,
+    role_arn: Annotated[Text, _build_option("--role-arn", "ARN", "The execution role on EMR Serverless.")] = None,
+    cluster_id: Annotated[Text, _build_option("--cluster-id", "ID", "The EMR cluster.")] = None,
+    image: Annotated[Text, _build_option("--image", "NAME", "The container image on Kubernetes.")] = None,
+    namespace: Annotated[Text, _build_option("--namespace", "NAME", "The namespace on Kubernetes.")] = None,
+    service_account: Annotated[
+        Text, _build_option("--service-account", "NAME", "The driver's account on Kubernetes.")
+    ] = None,
+) -> None:
+    """Print the command that starts a worker of a run on a cluster.
+
+    Nothing is started. What was not given stands in angle brackets and is listed at the end.
+
+    Example: errata submit bf-20260214-daily-revenue-7f3a21c0 --print yarn --workers 4
+    """
+    from errata.project import load_project
+    from errata.submit.command import render_script
+    from errata.submit.job import SubmitOptions, build_job
+    from errata.submit.targets import build_command
+
+    wishes = SubmitOptions(
+        workers, parallel, deploy_mode, master, at.rstrip("/") if at else None, env, project, region, application_id,
+        role_arn, cluster_id, image, namespace, service_account,
+    )  # fmt: skip
+    loaded = load_project(session.directory)
+    with session.client() as client:
+        shown = client.show(run)
+        run_id = shown.run_id
+        manifest = json.loads(client.manifest_bytes(run_id))
+    built = build_command(
+        target, build_job(loaded, manifest, run_id, session.person, _find_here(), state=shown.state), wishes
+    )
+    data = {
+        "run_id": run_id,
+        "target": target,
+        "commands": [list(built.argv)] * workers,
+        "fill_in": dict(built.blanks),
+        "environment": list(built.variables),
+        "jars": [{"file": jar.name, "sha256": jar.sha256} for jar in built.jars],
+        "notes": list(built.notes),
+    }
+    session.answer(data, lambda _width: render_script(built))
+
+
+def _find_here() -> Any:
+    from importlib.resources import files
+
+    from errata.jars import default_cache_dir
+    from errata.submit.job import LocalMachine
+
+    return LocalMachine(
+        sys.executable, str(files("errata.submit").joinpath("application.py")), str(default_cache_dir())
+    )

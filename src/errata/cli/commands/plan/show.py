@@ -1,0 +1,42 @@
+"""`errata show`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from errata.cli.app.options import Run
+from errata.cli.app.session import Session
+from errata.cli.render.plan import render_plan
+from errata.text.escape import escape_json
+
+
+def show(
+    session: Session,
+    run: Run,
+    manifest: Annotated[bool, typer.Option("--manifest", help="The exact bytes that are approved.")] = False,
+) -> None:
+    """Show a plan again, from the ledger.
+
+    Example: errata show bf-20260214-daily-revenue-7f3a21c0 --manifest | sha256sum
+    """
+    with session.client() as client:
+        if manifest:
+            _write_bytes(session, client.manifest_bytes(run))
+            return
+        view = client.show(run)
+    session.answer(view, lambda width: render_plan(view, width))
+
+
+def _write_bytes(session: Session, content: bytes) -> None:
+    out = session.world.out
+    out.flush()
+    # bytes, and no newline after them: sha256sum of the output is the digest
+    buffer = getattr(out, "buffer", None)
+    if buffer is None or out.isatty():
+        # nobody hashes a screen, and a screen would obey what the bytes may hold
+        out.write(escape_json(content.decode()))
+    else:
+        buffer.write(content)
+        buffer.flush()

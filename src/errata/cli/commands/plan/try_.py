@@ -1,0 +1,30 @@
+"""`errata try`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from errata.cli.app.session import Session
+from errata.cli.render.try_partition import render_try, try_to_data
+
+
+def try_(
+    session: Session,
+    product: Annotated[str, typer.Argument(metavar="PRODUCT", help="The product whose transform is tried.")],
+    partitions: Annotated[str, typer.Argument(metavar="PARTITION", help="A partition, or a list as plan takes it.")],
+    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="So many differing rows.")] = 10,
+) -> None:
+    """Compute a partition and show what would change; no run.
+
+    With the code and the inputs of now; the findings of the gate and the difference are shown, nothing is written.
+
+    Example: errata try fin.daily_revenue 2026-01-17
+    """
+    with session.client() as client, session.show_spinner(f"trying {product}"):
+        view = client.try_out(product, partitions, sample=sample, as_=session.person)
+    if session.json:
+        session.write_json(try_to_data(view))
+    else:
+        session.page(render_try(view, session.width))

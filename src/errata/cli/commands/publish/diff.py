@@ -1,0 +1,34 @@
+"""`errata diff`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from errata.cli.app.options import Partitions, Run
+from errata.cli.app.session import Session
+from errata.cli.render.diff import diff_to_data, render_diff
+from errata.commands.next_step import suggest_after_review
+
+
+def diff(
+    session: Session,
+    run: Run,
+    partitions: Partitions = None,
+    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="So many differing rows.")] = 10,
+) -> None:
+    """Compare the candidate with the accepted output.
+
+    Schema, rows added, removed and changed, by column, by partition, and samples old → new.
+
+    Example: errata diff bf-20260214-daily-revenue-7f3a21c0 --partitions 2026-01-17 --sample 20
+    """
+    with session.client() as client:
+        with session.show_spinner(f"comparing {run}"):
+            view = client.diff(run, partitions=partitions, sample=sample)
+        upcoming = () if session.json else suggest_after_review(client.status(run))
+    if session.json:
+        session.write_json(diff_to_data(view))
+    else:
+        session.page(render_diff(view, session.width, upcoming))

@@ -1,0 +1,85 @@
+"""`errata publish`."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Annotated
+
+import typer
+
+from errata.cli.app.options import BreakGlass, Partitions, Run
+from errata.cli.app.session import Session
+from errata.cli.commands.compute.control import DECLINED
+from errata.cli.render.preview import render_preview
+from errata.cli.render.publish import render_confirmation, render_publish
+from errata.errors import UsageError
+
+
+def publish(
+    session: Session,
+    run: Run,
+    partitions: Partitions = None,
+    break_glass: BreakGlass = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Products with publish.groups: go on through all groups, holds included.")
+    ] = False,
+    early: Annotated[
+        str | None, typer.Option("--early", metavar="WHY", help="Do not wait for the hold before the next group.")
+    ] = None,
+    dark: Annotated[
+        bool, typer.Option("--dark", help="Do not publish: make the candidate readable by name, and print how.")
+    ] = False,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="With --dark: under this name.")] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="With --dark: also a view of old and new side by side.")
+    ] = False,
+    rejected: Annotated[
+        bool, typer.Option("--rejected", help="With --dark: also a candidate that did not pass, named as such.")
+    ] = False,
+) -> int:
+    """Publish the validated candidate in one commit.
+
+    Or its next group, where the product has publish.groups. Every precondition is checked again. Asks first on a
+    terminal; readers see all of it or nothing. A person who publishes releases by that; a service account needs
+    `errata release` before. --break-glass stands for the second person and the quorum, never for the gate, the digests
+    or a conflict. --dark touches nothing that readers see.
+
+    Example: errata publish bf-20260214-daily-revenue-7f3a21c0 --partitions 2026-01-01..2026-02-12
+    """
+    _refuse_mixed_options(
+        dark=dark, of_dark=(name, compare or None, rejected or None),
+        of_publish=(partitions, break_glass, wait or None, early),
+    )  # fmt: skip
+    digest = None
+    with session.client() as client:
+        if dark:
+            with session.show_spinner(f"naming the candidate of {run}"):
+                shown = client.dark(run, name=name, compare=compare, rejected=rejected, as_=session.person)
+            session.answer(shown, lambda width: render_preview(shown, width))
+            return 0
+        if session.asks:
+            plan = client.show(run)
+            told = render_confirmation(
+                "publish", plan, client.status(run), session.width, partitions=partitions, wait=wait
+            )
+            if not session.confirm(told, f"publish {run}?"):
+                return DECLINED
+            digest = plan.release_digest  # a yes is to what was shown
+        # a hold has a bar of its own
+        with nullcontext() if wait else session.show_spinner(f"publishing {run}"):
+            view = client.publish(
+                run, partitions=partitions, digest=digest, break_glass=break_glass, wait=wait, early=early,
+                as_=session.person,
+            )  # fmt: skip
+    session.answer(view, lambda width: render_publish(view, width))
+    return 0
+
+
+def _refuse_mixed_options(*, dark: bool, of_dark: tuple[object, ...], of_publish: tuple[object, ...]) -> None:
+    if dark and any(given is not None for given in of_publish):
+        raise UsageError(
+            "--dark with --partitions, --wait, --early or --break-glass was refused; expected the whole candidate: "
+            "nothing is published"
+        )
+    if not dark and any(given is not None for given in of_dark):
+        raise UsageError("--name, --compare or --rejected was refused; expected them with --dark")

@@ -1,0 +1,35 @@
+"""`errata validate`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from errata.cli.app.options import Run, parse_pairs
+from errata.cli.app.session import Session
+from errata.cli.render.gate import render_validation
+
+
+def validate(
+    session: Session,
+    run: Run,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option("--accept", metavar="CHECK=WHY", help="Take responsibility for a warning; repeatable."),
+    ] = None,
+    thresholds: Annotated[
+        str | None,
+        typer.Option("--thresholds", metavar="WHY", help="Judge by the product file's thresholds of now, and say why."),
+    ] = None,
+) -> None:
+    """Assemble the candidate, measure it, judge it. Exit code 4 when it is rejected.
+
+    Thresholds may change after the scan; nothing is measured again and the change is kept with who and why.
+
+    Example: errata validate bf-20260214-daily-revenue-7f3a21c0 --accept empty="no trading on 2026-01-01"
+    """
+    accepted = parse_pairs("--accept", accept)
+    with session.client() as client, session.show_spinner(f"validating {run}"):
+        view = client.validate(run, accept=accepted, thresholds=thresholds, as_=session.person)
+    session.answer(view, lambda width: render_validation(view, width))

@@ -1,0 +1,46 @@
+"""`errata adopt`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from errata.cli.app.session import Session
+from errata.errors import UsageError
+
+
+def adopt(
+    session: Session,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="catalog.namespace.table")],
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write it to a new file.")
+    ] = None,
+) -> None:
+    """Draft a product file from an existing Iceberg table.
+
+    Example: errata adopt lake.fin.daily_revenue -o products/daily_revenue.yaml
+    """
+    with session.client() as client:
+        text: str = client.adopt(table)
+    if output is not None:
+        _write_new_file(session.directory / output, text)
+        session.narrate(f"wrote {session.directory / output}; go through every CHANGE_ME, then: errata check")
+    if session.json:
+        session.write_json({"table": table, "file": output, "product_file": text})
+    elif output is None:
+        session.world.out.write(text)
+
+
+def _write_new_file(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise UsageError(
+            f"{path} was refused; expected a file that does not exist yet", state="nothing was written"
+        ) from None
+    except (OSError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or "not the name of a file"
+        raise UsageError(f"{path} cannot be written: {why}", state="nothing was written") from problem

@@ -1,0 +1,62 @@
+"""`errata doctor`, also where there is no project to open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from errata.cli.app.session import Session
+from errata.cli.render.project import render_doctor
+from errata.errors import ErrataError
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorFinding:
+    """One thing looked at."""
+
+    name: str
+    ok: bool
+    found: str
+    hint: str | None = None
+
+
+def check_jars() -> DoctorFinding:
+    """Whether the jars that Spark needs are in the user cache, verified."""
+    from errata.jars import default_cache_dir, require_jars
+
+    try:
+        paths = require_jars()
+    except ErrataError as error:
+        return DoctorFinding("jars", ok=False, found=error.message, hint=error.hint)
+    return DoctorFinding("jars", ok=True, found=f"{len(paths)} verified in {default_cache_dir()}")
+
+
+def doctor(
+    session: Session,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also start Java, and try branches and tags on a table.")
+    ] = False,
+) -> int:
+    """Look at Java, Spark, jars, the catalogs and the ledger.
+
+    Exit code 1 when anything is missing, with what to do about it. --deep asks the catalogs from Java as well. It makes
+    a table errata_probe_… in each, gives it a branch and a tag, and drops it again.
+
+    Example: errata doctor --deep
+    """
+    try:
+        with session.client() as client:
+            checks: list[Any] = list(client.doctor(deep=deep))
+    except ErrataError as error:
+        checks = _check_without_project(error)
+    ok = all(check.ok for check in checks)
+    session.answer({"ok": ok, "checks": checks}, lambda width: render_doctor(checks, width))
+    return 0 if ok else 1
+
+
+def _check_without_project(error: ErrataError) -> list[Any]:
+    """What can be said when the project does not open."""
+
+    return [DoctorFinding("project", ok=False, found=error.message, hint=error.hint), check_jars()]

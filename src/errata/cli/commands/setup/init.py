@@ -1,0 +1,26 @@
+"""`errata init`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from errata.cli.app.session import Session
+from errata.cli.render.project import render_starter
+
+
+def init(
+    session: Session,
+    target: Annotated[str, typer.Argument(metavar="DIR", help="Where; here by default.", show_default=False)] = ".",
+) -> None:
+    """Write a starter project that runs, with its own tiny lake.
+
+    Example: errata init shop
+    """
+    from errata.project.starter import write_starter
+
+    place = session.directory / target
+    files = write_starter(place)
+    data = {"directory": str(place), "files": list(files)}
+    session.answer(data, lambda width: render_starter(str(place), files, width))

@@ -1,0 +1,42 @@
+"""Commands for auditors and for upkeep: audit, evidence, erase, ledger, cleanup."""
+
+from __future__ import annotations
+
+import typer
+
+from errata.cli.app.register import command
+from errata.cli.commands.upkeep.audit import (
+    audit_erase_person,
+    audit_head,
+    audit_keygen,
+    audit_log,
+    audit_verify,
+)
+from errata.cli.commands.upkeep.cleanup import cleanup
+from errata.cli.commands.upkeep.erase import erase_add
+from errata.cli.commands.upkeep.evidence import evidence_export, evidence_verify
+from errata.cli.commands.upkeep.ledger import ledger_roles
+
+PANEL = "Audit and upkeep"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this section."""
+    audit = typer.Typer(help="The audit chain: who did what, tamper-evident.", rich_markup_mode=None)
+    command(audit, "verify")(audit_verify)
+    command(audit, "log")(audit_log)
+    command(audit, "head")(audit_head)
+    command(audit, "keygen")(audit_keygen)
+    command(audit, "erase-person")(audit_erase_person)
+    app.add_typer(audit, name="audit", rich_help_panel=PANEL)
+    evidence = typer.Typer(help="Evidence of a run: one file that an auditor can check.", rich_markup_mode=None)
+    command(evidence, "export")(evidence_export)
+    command(evidence, "verify")(evidence_verify)
+    app.add_typer(evidence, name="evidence", rich_help_panel=PANEL)
+    erase = typer.Typer(help="Subjects whose rows are neither published nor brought back.", rich_markup_mode=None)
+    command(erase, "add")(erase_add)
+    app.add_typer(erase, name="erase", rich_help_panel=PANEL)
+    ledger = typer.Typer(help="The database under the audit.", rich_markup_mode=None)
+    command(ledger, "roles")(ledger_roles)
+    app.add_typer(ledger, name="ledger", rich_help_panel=PANEL)
+    command(app, "cleanup", PANEL)(cleanup)

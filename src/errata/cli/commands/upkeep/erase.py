@@ -1,0 +1,56 @@
+"""`errata erase add`: record data subjects to erase."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from errata.cli.app.session import Session
+from errata.cli.render.layout import flow, wrap
+from errata.errors import UsageError
+from errata.text.numbers import plural
+from errata.views import ListedView
+
+
+def erase_add(
+    session: Session,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept. No ids in it.")],
+    source: Annotated[
+        str, typer.Option("--from", metavar="FILE", help="A file with one id a line; - is standard input.")
+    ],
+) -> None:
+    """Put subjects on the list of erased ones, as keyed hashes.
+
+    From then on no candidate with rows of them passes the gate, none that was judged before is published, and no
+    rollback brings them back. Deletes no row: that is for the owners of source and table. Ids are no arguments: a
+    shell would keep them in its history.
+
+    Example: errata erase add --from requests.txt --reason "requests of March" --as dana
+    """
+    asked = _read_ids(session, source)
+    with session.client() as client:
+        view = client.erase(asked, reason=reason, as_=session.person)
+    session.answer(view, lambda width: _render_listed(view, width))
+
+
+def _read_ids(session: Session, source: str) -> list[str]:
+    try:
+        text = sys.stdin.read() if source == "-" else (session.directory / Path(source).expanduser()).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "no UTF-8 text"
+        raise UsageError(f"{source} was refused; expected a file with one id a line, found: {why}") from None
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _render_listed(view: ListedView, width: int) -> list[str]:
+    known = f", {view.already} on it already" if view.already else ""
+    looks = [f"{name} ({', '.join(columns)})" for name, columns in view.products.items()]
+    lines = [f"✓ {plural(view.added, 'subject')} added to {view.table}{known}"]
+    lines += flow(looks, width, "  looked at by  ") if looks else wrap("no product names subjects yet", width, "! ")
+    if view.judge_again:
+        lines += flow(view.judge_again, width, "  judge again   ")
+        lines.append(f"next: errata validate {view.judge_again[0]}")
+    return lines

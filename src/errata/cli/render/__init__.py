@@ -1,0 +1,1 @@
+"""Turn views into text, one module per view. Pure."""

@@ -1,0 +1,121 @@
+"""Render the audit chain, its heads, keys, erasure of people, and cleanup as text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from errata.cli.render.layout import flow, format_columns, wrap
+from errata.model.audit import AuditEntry
+from errata.text.numbers import plural
+from errata.views import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView
+
+
+def render_audit(view: AuditView, width: int) -> list[str]:
+    """Whether the chain is intact, and where it is not."""
+    if view.ok:
+        return [
+            f"✓ {plural(view.entries, 'entry', 'entries')} verified, each linked to the one before",
+            f"head {view.head}",
+            *(_render_heads(view.heads, width) if view.heads else ()),
+        ]
+    where = f"entry {view.first_bad}" if view.first_bad is not None else "the chain"
+    lines = wrap(f"{where} does not verify: {view.reason or 'no reason given'}", width, "✗ ")
+    lines += wrap(f"{plural(view.entries, 'entry', 'entries')} read; those before it link up", width, "  ")
+    return [*lines, f"head {view.head}"]
+
+
+def _render_heads(heads: HeadsView, width: int) -> list[str]:
+    count = plural(heads.checked, "exported head")
+    if heads.newest is None:
+        lines = ["! no head of this ledger was exported: nobody outside can tell a rebuilt log"]
+    elif heads.signatures == "checked":
+        lines = wrap(f"agrees with {count}, signed by {', '.join(heads.signed_by)}", width, "✓ ")
+    else:
+        lines = wrap(f"agrees with {count}; signatures were not checked: --key FILE.pub does", width, "! ")
+    if heads.newest is not None and heads.behind:
+        lines += wrap(f"{plural(heads.behind, 'entry', 'entries')} after the newest of them", width, "  ")
+    if heads.lag_seconds:
+        word = "too long" if heads.late else "no alarm yet"
+        said = f"a publication has been without an exported head for {heads.lag_seconds} s ({word}): errata audit head"
+        lines += wrap(said, width, "! ")
+    return lines
+
+
+def render_head(view: HeadView, width: int) -> list[str]:
+    """The head of the chain, and where it is stored."""
+    word = "kept already" if view.already else "signed and kept"
+    lines = [f"✓ head of entry {view.seq} {word}", f"hash {view.hash}", f"key  {view.key_id}"]
+    return lines + [line for file in view.files for line in wrap(file, width, "in   ")]
+
+
+def render_erased_person(view: ErasedView, width: int) -> list[str]:
+    """What remains of an erased person."""
+    word = "was erased already" if view.already else "erased"
+    entries = f"{plural(view.entries, 'entry', 'entries')} of the audit under this pseudonym stay and verify"
+    return [
+        f"✓ {view.pseudonym} {word}",
+        *wrap(entries, width, "  "),
+        *(line for warning in view.warnings for line in wrap(warning, width, "! ")),
+    ]
+
+
+def render_key(view: KeyView, width: int) -> list[str]:
+    """The new key pair, and what to do with it."""
+    return [
+        f"✓ key {view.key_id}",
+        *wrap(f"private {view.private}", width, "  "),
+        *wrap(f"public  {view.public}", width, "  "),
+        *wrap(
+            "errata.yaml takes it as evidence: {key: FILE}; give the public key to whoever verifies", width, "next: "
+        ),
+    ]
+
+
+def render_log(entries: Sequence[AuditEntry], width: int) -> list[str]:
+    """One paragraph per entry: when, who, what, then its content."""
+    lines: list[str] = []
+    for entry in entries:
+        who = entry.actor.person + (" (single user)" if entry.actor.single_user else "")
+        at = entry.at[:19].replace("T", " ")
+        lines += flow([f"{entry.seq:>5}  {at}", who, entry.action, entry.run_id or ""], width, "", " " * 7)
+        body = _format_body(entry.body)
+        lines += wrap(body, width, " " * 7) if body else []
+    return lines or ["no entries yet"]
+
+
+def _format_body(body: Mapping[str, Any]) -> str:
+    told = [f"{name}={_format_item(item)}" for name, item in body.items() if item not in (None, "", [], {}, ())]
+    return "  ".join(told)
+
+
+def _format_item(item: Any) -> str:
+    if isinstance(item, (list, tuple)):
+        if any(isinstance(piece, (list, tuple, Mapping)) for piece in item):
+            return plural(len(item), "item")
+        items = [str(piece) for piece in item]
+        return ",".join(items) if len(items) <= 4 else f"{items[0]},…,{items[-1]} ({len(items)})"
+    if isinstance(item, Mapping):
+        if set(item) == {"from", "to"}:
+            return f"{item['from']} → {item['to']}" if item["from"] else str(item["to"])
+        return str(item.get("name") or plural(len(item), "field"))
+    return str(item)
+
+
+def render_cleanup(view: CleanupView, width: int) -> list[str]:
+    """What is removed, and what stays because it is still needed."""
+    if not view.removed:
+        lines = ["nothing to clean up: everything Errata left behind is still needed"]
+    else:
+        word = "would be removed" if view.dry_run else "removed"
+        lines = [f"{plural(len(view.removed), 'item')} {word}", *format_columns(_format_items(view.removed), width)]
+    if view.kept:
+        lines += [f"{plural(len(view.kept), 'item')} kept", *format_columns(_format_items(view.kept), width)]
+    return lines
+
+
+def _format_items(items: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
+    return [
+        (item.get("ref", ""), "   ".join(str(text) for name, text in item.items() if name not in ("ref", "run_id")))
+        for item in items
+    ]

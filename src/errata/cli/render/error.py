@@ -1,0 +1,49 @@
+"""Render errors as text: what was refused, the state of the data, the next command. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from errata.cli.render.approval import render_release
+from errata.cli.render.gate import render_validation
+from errata.cli.render.plan import render_plan
+from errata.cli.render.run import render_run
+from errata.errors import ErrataError
+from errata.views import PlanView, ReleaseView, RunView, ValidateView
+
+
+def render_error(error: ErrataError) -> Iterator[str]:
+    """The lines for stderr."""
+    first, *more = error.message.splitlines() or [""]
+    yield f"error[{error.code}]: {first}"
+    for line in more:
+        yield line if line.startswith(" ") or not line else f"  {line}"
+    if error.state:
+        yield error.state
+    if error.hint:
+        yield ""
+        head, *rest = error.hint.splitlines()
+        yield f"hint: {head}"
+        yield from (f"      {line.strip()}" for line in rest)
+
+
+def render_error_view(error: ErrataError, width: int) -> list[str]:
+    """The view that an error carries, for stdout: the refused plan, the failed run, the rejected candidate."""
+    for view in error.fields.values():
+        if isinstance(view, PlanView):
+            return _drop_next(render_plan(view, width))
+        if isinstance(view, RunView):
+            return _drop_next(render_run(view, width))
+        if isinstance(view, ValidateView):
+            return _drop_next(render_validation(view, width))
+        if isinstance(view, ReleaseView):
+            return _drop_next(render_release(view, width))
+    return []
+
+
+def _drop_next(lines: list[str]) -> list[str]:
+    """Drop the view's next command, because the error has its own hint."""
+    ends = next((n for n, line in enumerate(lines) if line.startswith("next:")), len(lines))
+    while ends and not lines[ends - 1]:
+        ends -= 1
+    return lines[:ends]

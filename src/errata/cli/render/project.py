@@ -1,0 +1,64 @@
+"""Render project checks, doctor results, jars and the starter project as text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from errata.cli.render.layout import format_columns, render_next, wrap
+from errata.text.numbers import plural
+
+
+class DoctorResult(Protocol):
+    """One result of the doctor."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def ok(self) -> bool: ...
+
+    @property
+    def found(self) -> str: ...
+
+    @property
+    def hint(self) -> str | None: ...
+
+
+def format_problem(problem: Mapping[str, Any]) -> str:
+    """``file:line: message``, which editors understand."""
+    line = problem.get("line")
+    place = problem["file"] if line is None else f"{problem['file']}:{line}"
+    return f"{place}: {problem['message']}"
+
+
+def render_check(problems: Sequence[Mapping[str, Any]], _width: int) -> list[str]:
+    """Every problem on its own line, unbroken."""
+    if not problems:
+        return ["✓ the project files, transforms and tables agree"]
+    return [*(format_problem(problem) for problem in problems), f"✗ {plural(len(problems), 'problem')}"]
+
+
+def render_doctor(checks: Sequence[DoctorResult], width: int) -> list[str]:
+    """What is present, what is missing, and how to get it."""
+    name_width = max((len(check.name) for check in checks), default=0)
+    lines: list[str] = []
+    for check in checks:
+        lines += wrap(str(check.found), width, f"{'✓' if check.ok else '✗'} {check.name.ljust(name_width)}  ")
+        if not check.ok and check.hint:
+            lines.append(f"{' ' * (name_width + 4)}hint: {check.hint}")
+    bad = sum(not check.ok for check in checks)
+    return [*lines, "", f"{plural(bad, 'problem')}" if bad else "everything is there"]
+
+
+def render_jars(jars: Sequence[Mapping[str, Any]], where: str, width: int) -> list[str]:
+    """Every jar with the digest it was checked against."""
+    rows = [(f"✓ {jar['coordinate']}", f"sha256 {jar['sha256']}") for jar in jars]
+    return [*format_columns(rows, width), f"{plural(len(jars), 'jar')} verified in {where}"]
+
+
+def render_starter(directory: str, files: Sequence[str], _width: int) -> list[str]:
+    """What was written, and the next steps."""
+    lines = [f"a starter project in {directory}", *(f"  {name}" for name in files)]
+    plan = 'errata plan shop.daily_sales --from 2026-01-05 --to 2026-01-15 --reason "refunds were counted as sales"'
+    return [*lines, *render_next(f"cd {directory}", "python make_lake.py", "errata check", plan)]

@@ -1,0 +1,120 @@
+"""Render publications, rollbacks and their confirmations as text. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from errata.cli.render.approval import render_break_glass, render_mode, render_released
+from errata.cli.render.calendar import to_state_word
+from errata.cli.render.groups import render_upcoming
+from errata.cli.render.hazard import render_hazard
+from errata.cli.render.layout import flow, render_next, wrap
+from errata.cli.render.publish_settings import describe_action
+from errata.cli.render.throttle import format_partitions
+from errata.model.partition import Grain, format_partition_list
+from errata.text.numbers import format_duration, format_moment, plural
+from errata.views import PlanView, PublishView, RollbackView, StatusView
+
+
+def render_publish(view: PublishView, width: int) -> list[str]:
+    """What was published, what was left alone, and how to undo it."""
+    word = "already published" if view.already else "published"
+    written = f"{plural(view.data_files_written, 'data file')} written"
+    where = f" of {view.landed_on}" if view.landed_on else ""
+    counted = plural(len(view.partitions), "partition")
+    pieces = [f"{word} {view.run_id}", counted, f"snapshot {view.snapshot_id}{where}"]
+    lines = flow([*pieces, written, "" if view.already else format_duration(view.seconds)], width)
+    lines += wrap(format_partitions(view.grain, view.partitions), width, "  ") if view.partitions else []
+    files = [f"{plural(view.removed_files, 'file')} out", f"{plural(view.added_files, 'file')} in"]
+    lines += flow([view.publication_id, *([] if view.already else files)], width, "  ")
+    if view.live_commits:
+        lines.append(f"  main moved {plural(view.live_commits, 'time')} since planning: all kept")
+    if view.compacted:
+        told = f"rewritten since planning with the same rows: {format_partitions(view.grain, view.compacted)}"
+        lines += wrap(told, width, "  ")
+    for warning in view.warnings:
+        lines += wrap(warning, width, "  ! ")
+    lines += [f"  {line}" for line in render_released(None, view.release, width - 2)]
+    lines += render_break_glass(view.break_glass, width)
+    lines += [f"  {line}" for line in render_mode(view.single_user)]
+    if view.undo_until:
+        lines.append(f"  undo until {format_moment(view.undo_until)[:10]}: {_rollback_command(view.run_id)}")
+    lines += [f"  {line}" for line in render_upcoming(view.groups, view.grain, width - 2)]
+    if view.groups is not None and view.groups.next is not None:
+        lines += render_next(f"errata publish {view.run_id}", f"errata publish {view.run_id} --wait")
+    return lines
+
+
+def _list_groups_left(status: StatusView) -> tuple[tuple[str, ...], ...]:
+    """Partitions of the remaining groups, next first."""
+    groups = status.groups
+    left = groups.groups[groups.next - 1 :] if groups is not None and groups.next else ()
+    return tuple(group.partitions for group in left if group.state in ("waiting", "part_published"))
+
+
+def _rollback_command(run_id: str) -> str:
+    return f'errata rollback {run_id} [--partitions LIST] --reason "…"'
+
+
+def render_rollback(view: RollbackView, width: int) -> list[str]:
+    """What was restored."""
+    word = "already rolled back" if view.already else "rolled back"
+    written = f"{plural(view.data_files_written, 'data file')} written"
+    where = f" of {view.landed_on}" if view.landed_on else ""
+    counted = plural(len(view.partitions), "partition")
+    pieces = [f"{word} {view.run_id}", counted, f"snapshot {view.snapshot_id}{where}"]
+    lines = flow([*pieces, written, format_duration(view.seconds)], width)
+    lines += wrap(format_partitions(view.grain, view.partitions), width, "  ") if view.partitions else []
+    # for a repeated rollback, later writes by others are not known here
+    told = "nothing was changed now" if view.already else "readers see what these partitions held before"
+    lines += flow([view.publication_id, told], width, "  ")
+    for later, partitions in view.later.items():
+        lines += wrap(f"{later} has published {format_partitions(view.grain, partitions)} since", width, "  ")
+    lines += render_hazard(view.hazard, width) if view.hazard else []
+    for warning in view.warnings:
+        lines += wrap(warning, width, "  ! ")
+    lines += [f"  {line}" for line in render_mode(view.single_user)]
+    if view.later:
+        return [*lines, *render_next(*(f"errata status {later}" for later in view.later))]
+    scope = format_partition_list(Grain(view.grain), view.partitions) or "LIST"
+    return [*lines, *render_next(f'errata plan {view.product or "PRODUCT"} --partitions {scope} --reason "…"')]
+
+
+def render_confirmation(
+    deed: str,
+    plan: PlanView,
+    status: StatusView,
+    width: int,
+    *,
+    partitions: str | None = None,
+    reason: str = "",
+    wait: bool = False,
+) -> list[str]:
+    """What publish, rollback or cancel is about to do, shown before the question.
+
+    ``wait``: all remaining groups, one after the other.
+    """
+    lines = flow([plan.run_id, f"state {(status.state or plan.state).replace('_', ' ')}"], width)
+    lines += wrap(describe_action(deed, plan.table, plan.publish), width)
+    groups = _list_groups_left(status)[: None if wait else 1] if deed == "publish" else ()
+    names = tuple(name for group in groups for name in group) or plan.partitions
+    scope = partitions or format_partitions(plan.grain, names)
+    steps = f" in {len(groups)} groups" if len(groups) > 1 else ""
+    number = "" if partitions else f"{plural(len(names), 'partition')}{steps}: "
+    lines += wrap(number + scope, width, "  ")
+    counted = Counter(to_state_word(part.state) for part in status.partitions)
+    lines += flow((f"{number} {word}" for word, number in counted.items()), width, "  now ")
+    if deed == "publish":
+        lines += [f"  {line}" for line in render_upcoming(status.groups, "", width - 2)]
+    lines += wrap(reason or plan.reason, width, "  reason ")
+    for one in status.accepted if deed == "publish" else ():
+        lines += wrap(one["why"], width, f"  warning {one['check']} accepted by {one['person']}: ")
+    if deed == "publish":
+        lines += [f"  {line}" for line in render_released(plan.release_digest, plan.release, width - 2)]
+    lines += render_break_glass(plan.break_glass, width)
+    lines += [f"  {line}" for line in render_mode(plan.single_user)]
+    if deed == "publish" and plan.consumers:
+        lines += wrap(", ".join(plan.consumers), width, "  readers ")
+    if deed == "cancel":
+        lines.append("  main stays as it is; staged output is removed by errata cleanup")
+    return lines

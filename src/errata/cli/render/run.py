@@ -1,0 +1,59 @@
+"""Render a worker's result and control commands as text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from errata.cli.render.layout import flow, render_next, wrap
+from errata.commands.next_step import suggest_commands
+from errata.text.numbers import format_count, format_duration, plural
+from errata.views import RunCounts, RunView, StateView
+
+
+def format_counts(counts: RunCounts) -> list[str]:
+    """Number of chunks in each state that occurs."""
+    parts = [("running", counts.running), ("failed", counts.failed), ("quarantined", counts.quarantined)]
+    parts.append(("waiting", counts.pending))
+    return [f"{counts.done} of {plural(counts.total, 'chunk')} done", *(f"{n} {word}" for word, n in parts if n)]
+
+
+def format_run(view: RunView) -> list[str]:
+    """State, chunks, rows and time, for one line."""
+    pieces = [f"{view.state.replace('_', ' ')} {view.run_id}", *format_counts(view.chunks)]
+    return [*pieces, f"{format_count(view.rows)} rows", format_duration(view.seconds)]
+
+
+def is_staged(view: RunView) -> bool:
+    """Whether every chunk is done, so that the gate can check the whole."""
+    return view.chunks.done == view.chunks.total
+
+
+def render_run(view: RunView, width: int) -> list[str]:
+    """The result of this worker."""
+    lines = flow(format_run(view), width)
+    if view.already:
+        lines.append("  nothing was left to do")
+    if view.recomputed:
+        lines.append(f"  {plural(view.recomputed, 'chunk')} needed more than one attempt")
+    for failure in view.failures:
+        lines += render_failure(failure, width)
+    lines += [f"  log {view.log}"] if view.log else []
+    return [*lines, *render_next(*suggest_commands(view.state, view.run_id))]
+
+
+def render_failure(failure: Mapping[str, Any], width: int) -> list[str]:
+    """One failed chunk: its id, its partitions, and the reason."""
+    partitions = failure.get("partitions") or ()
+    scope = " … ".join(dict.fromkeys([*partitions[:1], *partitions[-1:]]))
+    code = failure.get("code")
+    lines = flow([f"✗ {failure.get('chunk_id')}", scope, f"[{code}]" if code else ""], width, "  ", "    ")
+    return [*lines, *wrap(str(failure.get("error") or "no reason was recorded"), width, "    ")]
+
+
+def render_state(view: StateView, width: int) -> list[str]:
+    """A run after a control command."""
+    lines = flow([f"{view.state.replace('_', ' ')} {view.run_id}", "(already so)" if view.already else ""], width)
+    if view.note:
+        return [*lines, *wrap(view.note, width, "  ")]
+    return [*lines, *render_next(*suggest_commands(view.state, view.run_id))]

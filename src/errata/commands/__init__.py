@@ -1,0 +1,17 @@
+"""The commands, in the sections of ``errata --help``; mostly one module per command.
+
+::
+
+    plan      try_, plan, show, approve          before any work
+    compute   run, control                       workers: join, pause, resume, cancel, retry
+    publish   validate, diff, report, release,   from the gate to main and back
+              publish, publish_wait, preview,
+              rollback
+    look      status, why, why_rows, history,    change nothing
+              quarantine
+    upkeep    cleanup, erase, evidence
+    next_step                                    the command to run next
+
+A command checks the actor's permissions, runs the steps in order, and returns a view. The rules are in the packages
+below: ``planning``, ``approval``, ``worker``, ``gate``, ``publishing``, ``live_writers``, ``evidence``.
+"""

@@ -1,0 +1,1 @@
+"""Commands that compute: run, pause, resume, cancel, retry."""

@@ -1,0 +1,68 @@
+"""`errata pause`, `resume`, `cancel` and `retry`."""
+
+from __future__ import annotations
+
+from errata.approval.permissions import require_role
+from errata.commands.plan.approve import S
+from errata.errors import StateRefused
+from errata.model.audit import Actor
+from errata.model.product import Role
+from errata.model.run import RunState
+from errata.publishing.groups import set_groups_running
+from errata.views import StateView
+from errata.workspace import Workspace
+
+
+def pause(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
+    """Pause a run: no new chunk is claimed and no further group published; running chunks finish."""
+    return set_groups_running(workspace, actor, run_id, going=False) or _move_run(
+        workspace, actor, run_id, S.PAUSED, {S.RUNNING}, "pause"
+    )
+
+
+def resume(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
+    """Resume a run: chunks may be claimed and groups published again."""
+    return set_groups_running(workspace, actor, run_id, going=True) or _move_run(
+        workspace, actor, run_id, S.RUNNING, {S.PAUSED}, "resume"
+    )
+
+
+def cancel(workspace: Workspace, actor: Actor, run_id: str, *, now: bool = False) -> StateView:
+    """End a run that is not published; ``errata cleanup`` removes its staged output, and main was never touched.
+
+    Running chunks finish; with ``now`` they are taken from their workers, which stop their Spark jobs at the next
+    heartbeat.
+    """
+    ends = {S.PLANNED, S.APPROVED, S.RUNNING, S.PAUSED, S.FAILED, S.STAGED, S.REJECTED, S.VALIDATED}
+    view = _move_run(workspace, actor, run_id, S.CANCELLED, ends, "cancel")
+    # after the move, so that no other worker claims a reclaimed chunk
+    if now:
+        workspace.ledger.chunks.reclaim(view.run_id, actor=actor, reason="cancelled")
+    return view
+
+
+def _move_run(
+    workspace: Workspace, actor: Actor, run_id: str, to: RunState, start: set[RunState], action: str
+) -> StateView:
+    run = workspace.ledger.runs.get(run_id)
+    require_role(workspace, actor, (Role.OPERATOR,), action, run.run_id)
+    if run.state is to:
+        return StateView(run.run_id, run.state.value, already=True)
+    moved = workspace.ledger.runs.move(run.run_id, to, actor=actor, expect=start)
+    return StateView(moved.run_id, moved.state.value)
+
+
+def retry(workspace: Workspace, actor: Actor, run_id: str, chunk: str | None) -> StateView:
+    """Let failed chunks be claimed again (default: all of them), and set a failed run to running."""
+    run = workspace.ledger.runs.get(run_id)
+    require_role(workspace, actor, (Role.OPERATOR,), "retry", run.run_id)
+    again = workspace.ledger.outcomes.retry(run.run_id, chunk, actor)
+    if not again and run.state is not S.FAILED:
+        raise StateRefused(
+            f"retry of {run.run_id} was refused; it has no failed chunk",
+            state="nothing was changed",
+            hint=f"errata status {run.run_id}",
+        )
+    if run.state is S.FAILED:
+        run = workspace.ledger.runs.move(run.run_id, S.RUNNING, actor=actor, action="run.retried")
+    return StateView(run.run_id, run.state.value)

@@ -1,0 +1,228 @@
+"""`errata run`: join a run as a worker and compute chunks until nothing is left.
+
+This module holds what comes before the worker loop (state, pins, run branch, determinism check) and after it (staged,
+failed, or left to other workers). One process, one Spark session, up to N chunks in flight, each with its own thread
+and lease.
+"""
+
+from __future__ import annotations
+
+import time
+
+from errata.approval.break_glass import raise_alarm
+from errata.approval.permissions import require_role
+from errata.approval.quorum import require_approvals
+from errata.canonical import to_plain
+from errata.commands.plan.show import counts_view, failures_view
+from errata.errors import RunExpired, RunFailed, StateRefused
+from errata.failpoints import failpoint
+from errata.ledger import ChunkCounts, RunRecord, current_owner
+from errata.ledger.records import map_partitions_to_chunks
+from errata.live_writers.freeze import freeze_partitions, refuse_live_writes
+from errata.live_writers.rebase import tag_newest_rebase
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.product import Role
+from errata.model.product.throttle import Throttle
+from errata.model.rebase import Rebase
+from errata.model.refs import run_branch
+from errata.model.run import ChunkState, RunState
+from errata.publishing.recovery import recover_open_intents
+from errata.publishing.selection import read_refs
+from errata.publishing.sweep import sweep_refs
+from errata.views import RunView
+from errata.worker.attempt import RunJob
+from errata.worker.canary import refuse_rejected_canary
+from errata.worker.determinism import check_determinism
+from errata.worker.ledger_wait import retry_ledger_call
+from errata.worker.loop import is_blocked, work_until_done
+from errata.workspace import Workspace
+
+S = RunState
+KEEP_DAYS = 45
+_COMPUTED_STATES = frozenset(
+    {S.STAGED, S.VALIDATED, S.REJECTED, S.PUBLISHING, S.PART_PUBLISHED, S.PUBLISHED, S.SUPERSEDED, S.ROLLED_BACK}
+)
+
+
+def run_chunks(
+    workspace: Workspace,
+    actor: Actor,
+    run_id: str,
+    *,
+    parallel: int,
+    max_chunks: int | None,
+    owner_name: str | None = None,
+) -> RunView:
+    """Compute chunks until none is left to claim; safe to start on any host, any number of times."""
+    started = time.monotonic()
+    run = workspace.ledger.runs.get(run_id)
+    require_role(workspace, actor, (Role.OPERATOR,), "run", run.run_id)
+    # settle what a killed process left open before reading the state, which that may change
+    recover_open_intents(workspace, actor, run.table)
+    run = workspace.ledger.runs.get(run.run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    refuse_rejected_canary(workspace, run)
+    if run.state in _COMPUTED_STATES:
+        return _run_view(workspace, run, already=True, started=started)
+    if run.state is S.APPROVED:  # before the freeze blocks any live job
+        require_approvals(workspace, actor, run, manifest, "run")
+    with freeze_partitions(workspace, actor, run, manifest) as just_now:
+        if just_now:  # cooperating live jobs stay out from here on, so one check covers the time since the plan
+            refuse_live_writes(workspace, actor, run, manifest)
+        if run.state is not S.RUNNING:
+            run = _start_run(workspace, actor, run, manifest)
+        return _join_run(workspace, actor, run, manifest, parallel, max_chunks, owner_name, started)
+
+
+def _join_run(
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    parallel: int,
+    max_chunks: int | None,
+    owner_name: str | None,
+    started: float,
+) -> RunView:
+    failpoint("run.after_start")
+    rebases = workspace.ledger.rebases.list(run.run_id)
+    _require_pins(workspace, actor, run, manifest, rebases)
+    tag_newest_rebase(workspace, actor, run)
+    _prepare_branch(workspace, actor, run, manifest)
+    sweep_refs(workspace, actor, run.table)
+    progress = workspace.progress(run.run_id, len(manifest.partitions), manifest.target.grain.value)
+    job = RunJob(
+        workspace,
+        actor,
+        run,
+        manifest,
+        _read_parts(workspace, manifest, rebases),
+        progress,
+        workspace.project.attempts,
+        rebases,
+    )
+    chunks = workspace.ledger.progress.chunks(run.run_id)
+    done = {chunk.chunk_id for chunk in chunks if chunk.state is ChunkState.DONE}
+    if staged := [name for name, chunk_id in map_partitions_to_chunks(chunks).items() if chunk_id in done]:
+        progress.advance(len(staged), 0)
+    product = workspace.project.products.get(manifest.product)
+    throttle = (product.throttle if product else None) or workspace.project.throttle
+    workspace.engines.hold_to(throttle)
+    health = (*workspace.project.health, *(product.health if product else ()))
+    if throttle != Throttle() or health:
+        signals = [signal.name for signal in health]
+        workspace.ledger.audit.note(
+            run.run_id, actor, "throttle.applied", {"throttle": to_plain(throttle), "signals": signals}
+        )
+    try:
+        check_determinism(job)
+        owner = current_owner(owner_name)
+        work_until_done(job, owner, parallel=parallel, max_chunks=max_chunks, throttle=throttle, health=health)
+    finally:
+        progress.close()
+    return _finish_run(job, started)
+
+
+def _start_run(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> RunRecord:
+    """Move an approved run to running if its approvals are still valid; another worker may have been faster."""
+    if run.state is S.APPROVED:
+        require_approvals(workspace, actor, run, manifest, "run")
+        raise_alarm(workspace, actor, run)
+    try:
+        return workspace.ledger.runs.move(run.run_id, S.RUNNING, actor=actor, expect={S.APPROVED})
+    except StateRefused:
+        run = workspace.ledger.runs.get(run.run_id)
+        if run.state is not S.RUNNING:
+            raise
+        return run
+
+
+def _require_pins(
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, rebases: tuple[Rebase, ...]
+) -> None:
+    """Expire the run if a pinned snapshot is gone; an input is never silently resolved again."""
+    pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
+    pinned = [(pin.location, pin.snapshot_id) for pin in pins if pin.kind == "table" and pin.snapshot_id]
+    bases = [manifest.target.base_snapshot_id, *(rebase.base_snapshot_id for rebase in rebases)]
+    pinned += [(manifest.target.table, base) for base in bases if base]
+    gone = [
+        (table, snapshot) for table, snapshot in pinned if not workspace.engines.pins.snapshot_exists(table, snapshot)
+    ]
+    if gone:
+        told = ", ".join(f"{table} @ {snapshot}" for table, snapshot in gone)
+        workspace.ledger.runs.move(run.run_id, S.EXPIRED, actor=actor, body={"gone": told})
+        raise RunExpired(
+            f"run {run.run_id} has expired: {told} was pinned and is gone",
+            state="main is unchanged",
+            hint=f'errata plan {run.product} … --supersede {run.run_id} --reason "…"',
+        )
+
+
+def _prepare_branch(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+    target = manifest.target
+    if run_branch(run.run_id) not in (read_refs(workspace, target.staging.table) or ()):
+        # audited before it is created, so that no branch exists without an audit entry
+        intended = {"branch": run_branch(run.run_id), "table": target.staging.table}
+        workspace.ledger.audit.note(run.run_id, actor, "refs.intended", intended)
+    guard = workspace.engines.staging.prepare(target, run.run_id, KEEP_DAYS)
+    failpoint("run.after_branch")
+    if workspace.ledger.guards.get(target.table_uuid) != guard:
+        workspace.ledger.guards.record(target.table_uuid, guard, actor, target.table)
+
+
+def _read_parts(workspace: Workspace, manifest: Manifest, rebases: tuple[Rebase, ...]) -> dict[str, bytes]:
+    """The code zip and the pinned file lists, by digest."""
+    pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
+    digests = [manifest.code.zip_digest, *(pin.files_part for pin in pins if pin.files_part)]
+    return {digest: workspace.ledger.parts.get(digest) for digest in digests}
+
+
+def _record_end_state(job: RunJob) -> tuple[RunRecord, ChunkCounts]:
+    """Move the run to staged or failed if nothing is left to compute; otherwise leave it to other workers."""
+    workspace, actor = job.workspace, job.actor
+    run = workspace.ledger.runs.get(job.run.run_id)
+    counts = workspace.ledger.progress.counts(run.run_id)
+    try:
+        if run.state is S.RUNNING and counts.done == counts.total:
+            failpoint("run.before_staged")
+            run = workspace.ledger.runs.move(run.run_id, S.STAGED, actor=actor, body={"rows": counts.rows})
+        elif run.state is S.RUNNING and not counts.running and (not counts.pending or is_blocked(job)):
+            body = {"failed": counts.failed + counts.quarantined}
+            run = workspace.ledger.runs.move(run.run_id, S.FAILED, actor=actor, body=body)
+    except StateRefused:
+        # another worker finished at the same moment and recorded it first
+        run = workspace.ledger.runs.get(run.run_id)
+    return run, counts
+
+
+def _finish_run(job: RunJob, started: float) -> RunView:
+    workspace = job.workspace
+    run, counts = retry_ledger_call(lambda: _record_end_state(job), workspace.narrate)
+    refuse_rejected_canary(workspace, run)
+    view = _run_view(workspace, run, already=False, started=started)
+    if run.state is S.FAILED:
+        first = view.failures[0] if view.failures else {}
+        raise RunFailed(
+            f"{counts.failed + counts.quarantined} of {counts.total} chunks failed; "
+            f"first: {first.get('error', 'unknown')}",
+            state=f"{counts.done} chunks are staged and kept; main is unchanged",
+            hint=f"mend the cause, then: errata retry {run.run_id} && errata run {run.run_id}",
+            run=view,
+        )
+    return view
+
+
+def _run_view(workspace: Workspace, run: RunRecord, *, already: bool, started: float) -> RunView:
+    counts = workspace.ledger.progress.counts(run.run_id)
+    return RunView(
+        run.run_id,
+        run.state.value,
+        already,
+        counts_view(counts),
+        counts.recomputed,
+        counts.rows,
+        round(time.monotonic() - started, 3),
+        str(workspace.engines.log),
+        failures_view(workspace.ledger.progress.chunks(run.run_id)),
+    )

@@ -1,0 +1,260 @@
+"""`errata status`: all runs, or one run with its partitions; reads only, and never starts a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from errata.approval.break_glass import find_last_break_glass
+from errata.approval.quorum import approvals_view, current_quorum_view
+from errata.approval.release import find_release_digest, name_releaser, released_view
+from errata.commands.look.quarantine import rows_by_input
+from errata.commands.next_step import approve_command, conflict_command, next_command, resume_command
+from errata.commands.plan.show import counts_view, failures_view, stored_plan_view
+from errata.errors import ErrataError
+from errata.gate.row_accounts import list_adopted_attempts
+from errata.gate.warnings import find_verdict_acceptances
+from errata.ledger import (
+    AttemptRecord,
+    ChunkCounts,
+    ChunkRecord,
+    PartitionState,
+    PublicationRecord,
+    ReleaseRecord,
+    RunRecord,
+)
+from errata.live_writers.lease import freeze_view
+from errata.model.audit import Actor, AuditEntry
+from errata.model.manifest import Manifest
+from errata.model.partition import sort_oldest_first
+from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
+from errata.publishing.groups import groups_view
+from errata.publishing.hazards import list_open_hazards
+from errata.publishing.late_inputs import read_late_inputs
+from errata.publishing.live_writes import read_live_writes
+from errata.publishing.preview_state import read_newest_preview
+from errata.publishing.set_back import find_set_backs
+from errata.views import FreezeView, PartitionView, PlanView, RunLine, SetBackView, StatusView
+from errata.views.live_writes import LiveWriteView
+from errata.worker.budget import cost_view
+from errata.workspace import Workspace
+
+S = RunState
+
+
+def show_plan(workspace: Workspace, actor: Actor, run_id: str) -> PlanView:
+    """View of a plan from its sealed manifest."""
+    run = workspace.ledger.runs.get(run_id)
+    return stored_plan_view(workspace, run, workspace.ledger.runs.manifest(run.run_id, actor))
+
+
+def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> StatusView:
+    """All runs, or one run with its chunks, partitions, decisions and the next command."""
+    if run_id is None:
+        return StatusView(
+            runs=run_lines(workspace, workspace.ledger.runs.list()), single_user=workspace.project.single_user
+        )
+    run = workspace.ledger.runs.get(run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    chunks = workspace.ledger.progress.chunks(run.run_id)
+    counts = workspace.ledger.progress.counts(run.run_id)
+    publications, releases = workspace.ledger.publications.list(run.run_id), workspace.ledger.releases.list(run.run_id)
+    attempts, facts = workspace.ledger.progress.attempts(run.run_id), workspace.ledger.facts.list(run.run_id)
+    now_ms, quorum = workspace.ledger.now_ms(), current_quorum_view(workspace, run, manifest)
+    groups = groups_view(workspace, run, manifest)
+    set_back, unknown = _find_own_set_backs(workspace, run)
+    live_writes = read_live_writes(workspace, run)
+    return StatusView(
+        run_id=run.run_id,
+        product=run.product,
+        state=run.state.value,
+        grain=manifest.target.grain.value,
+        order=manifest.order,
+        chunks=counts_view(counts),
+        recomputed=counts.recomputed,
+        rows=counts.rows,
+        partitions=_partition_views(workspace, run, manifest, chunks),
+        attempts=tuple(_attempt_view(a, now_ms) for a in attempts if a.state is AttemptState.RUNNING),
+        failures=failures_view(chunks),
+        approvals=approvals_view(workspace, run.run_id),
+        publications=tuple(_publication_view(p, releases) for p in publications),
+        next=(
+            (set_back[0].next if set_back else "")
+            or approve_command(run, quorum)
+            or resume_command(run, groups)
+            or _conflict_command(workspace, run, manifest, live_writes)
+            or next_command(run, counts, _find_last_move(workspace, run))
+        ),
+        warnings=(*unknown, *(one.told for one in set_back), *_list_unfinished(workspace, run, publications)),
+        cost=cost_view(workspace, manifest, attempts, facts),
+        canary=facts.get("canary"),
+        determinism=facts.get("determinism"),
+        held=_describe_throttle(workspace, run),
+        input_rows=rows_by_input(list_adopted_attempts(workspace, run.run_id)),
+        accepted=tuple(
+            {"check": one.check, "why": one.why, "person": one.person}
+            for one in find_verdict_acceptances(workspace, run)
+        ),
+        quorum=quorum,
+        break_glass=find_last_break_glass(workspace, run.run_id),
+        release_digest=find_release_digest(workspace, run),
+        release=released_view(workspace, run, manifest),
+        single_user=manifest.single_user or workspace.project.single_user,
+        groups=groups,
+        dark=read_newest_preview(workspace, run),
+        freeze=_open_freeze_view(workspace, run),
+        hazards=list_open_hazards(workspace, manifest, run.run_id),
+        set_back=set_back,
+        rebases=workspace.ledger.rebases.facts(run.run_id),
+        live_writes=live_writes,
+        late_inputs=read_late_inputs(workspace, run),
+    )
+
+
+def _conflict_command(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, live_writes: Sequence[LiveWriteView]
+) -> str:
+    """What to type instead of a publication that would end as a conflict; where live wins, publish handles it."""
+    if manifest.publish.on_live_write == "live_wins":
+        return ""
+    states = workspace.ledger.partitions.states(run.run_id)
+    unpublished = [name for name in manifest.partitions if states[name] is PartitionState.UNPUBLISHED]
+    written = {name for write in live_writes for name in write.partitions}
+    return conflict_command(run, manifest.target.grain, unpublished, written)
+
+
+def _list_unfinished(workspace: Workspace, run: RunRecord, publications: Iterable[PublicationRecord]) -> Iterator[str]:
+    """Warnings about open publications, and about outbox work of publications that landed."""
+    for one in publications:
+        if one.state is PublicationState.INTENDED:
+            yield f"{one.kind} {one.pub_id} is open since {one.intended_at}"
+    for run_id, pub_id, owed in workspace.ledger.facts.list_outbox(run.table):
+        if run_id == run.run_id:
+            yield f"{pub_id} landed, and what follows it is not done yet: {', '.join(owed)}"
+
+
+def _find_own_set_backs(workspace: Workspace, run: RunRecord) -> tuple[tuple[SetBackView, ...], tuple[str, ...]]:
+    """Published partitions of this run that main no longer holds, and a warning if the table cannot be read."""
+    deeds = {publication.pub_id for publication in workspace.ledger.publications.list(run.run_id)}
+    # partitions that another run has published since belong to the status of that run
+    own = {
+        name
+        for name, top in workspace.ledger.partitions.accepted(run.table, run.partitions).items()
+        if top.run_id == run.run_id or top.pub_id in deeds
+    }
+    if not own:
+        return (), ()
+    try:
+        return find_set_backs(workspace.ledger, workspace.engines, run.table, own), ()
+    except ErrataError as error:
+        return (), (f"whether main still holds what was published is not known: {error.message}",)
+
+
+def _open_freeze_view(workspace: Workspace, run: RunRecord) -> FreezeView | None:
+    found = workspace.ledger.freezes.find_freeze(run.run_id)
+    return freeze_view(workspace, found) if found and found.is_open else None
+
+
+def run_lines(workspace: Workspace, runs: Iterable[RunRecord]) -> tuple[RunLine, ...]:
+    """Runs as lines of a list."""
+    counts = workspace.ledger.progress.counts_by_run()
+    return tuple(_run_line(run, counts.get(run.run_id, ChunkCounts())) for run in runs)
+
+
+def _run_line(run: RunRecord, counts: ChunkCounts) -> RunLine:
+    ordered = run.partitions
+    return RunLine(
+        run.run_id, run.product, run.state.value, len(ordered), ordered[0], ordered[-1], run.planned_by, run.reason,
+        run.planned_at, counts_view(counts),
+    )  # fmt: skip
+
+
+_CHUNK_WORDS = {
+    ChunkState.PENDING: "waiting",
+    ChunkState.RUNNING: "running",
+    ChunkState.DONE: "staged",
+    ChunkState.FAILED: "failed",
+    ChunkState.QUARANTINED: "failed",
+}
+_FATE_WORDS = {
+    PartitionState.ACCEPTED: "published",
+    PartitionState.ROLLED_BACK: "rolled_back",
+    PartitionState.SUPERSEDED: "superseded",
+}
+
+
+def _partition_views(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, chunks: tuple[ChunkRecord, ...]
+) -> tuple[PartitionView, ...]:
+    words = {name: _CHUNK_WORDS[chunk.state] for chunk in chunks for name in chunk.partitions}
+    for name, fate in workspace.ledger.partitions.states(run.run_id).items():
+        if fate in _FATE_WORDS:
+            words[name] = _FATE_WORDS[fate]
+    ordered = sort_oldest_first(manifest.target.grain, manifest.partitions)
+    return tuple(PartitionView(name, words.get(name, "waiting")) for name in ordered)
+
+
+def _describe_throttle(workspace: Workspace, run: RunRecord) -> str:
+    """The health signal that limits the run most, from the last entry of each; a worker that joins starts afresh."""
+    if run.state is not S.RUNNING:
+        return ""
+    last: dict[str, AuditEntry] = {}
+    for entry in workspace.ledger.audit.entries(run.run_id):
+        if entry.action == "throttle.applied":
+            last.clear()
+        elif entry.action in _THROTTLE_TEXT:
+            last[entry.body["signal"]] = entry
+    worst = max(last.values(), key=lambda entry: list(_THROTTLE_TEXT).index(entry.action), default=None)
+    if worst is None or worst.action == "throttle.go":
+        return ""
+    body = worst.body
+    found = "cannot be read" if body.get("reading") is None else f"is {body['reading']}"
+    return f"{_THROTTLE_TEXT[worst.action]}: {body['signal']} {found} since {worst.at}"
+
+
+_THROTTLE_TEXT = {"throttle.go": "", "throttle.slow": "one chunk at a time", "throttle.pause": "no new chunk"}
+
+
+def _attempt_view(attempt: AttemptRecord, now_ms: int) -> Mapping[str, Any]:
+    return {
+        "chunk_id": attempt.chunk_id,
+        "fence": attempt.fence,
+        "owner": attempt.owner.name,
+        "partitions": list(attempt.partitions),
+        "started_at": attempt.started_at,
+        "heartbeat_at": attempt.heartbeat_at,
+        "lease_left_seconds": round((attempt.lease_until - now_ms) / 1000, 1),
+    }
+
+
+def _publication_view(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> Mapping[str, Any]:
+    release = find_release(publication, releases)
+    return {
+        "publication_id": publication.pub_id,
+        "kind": publication.kind,
+        "state": publication.state.value,
+        "partitions": list(publication.partitions),
+        "snapshot_id": publication.result_snapshot_id,
+        "person": publication.person,
+        "reason": publication.reason,
+        "at": publication.settled_at or publication.intended_at,
+        "data_files_written": publication.data_files_written,
+        "released_by": name_releaser(release),
+        "break_glass": release.break_glass or None if release else None,
+        "single_user": bool(publication.release.get("single_user")),
+    }
+
+
+def find_release(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> ReleaseRecord | None:
+    """The release of a publication; rollbacks, and publications older than the release feature, have none."""
+    return next((one for one in releases if one.release_id == publication.release.get("release")), None)
+
+
+_MAX_RECENT_ENTRIES = 200
+
+
+def _find_last_move(workspace: Workspace, run: RunRecord) -> str:
+    if run.state not in (S.PAUSED, S.FAILED):
+        return ""
+    told = workspace.ledger.audit.entries(run.run_id, limit=_MAX_RECENT_ENTRIES)
+    return next((entry.action for entry in reversed(told) if "move" in entry.body), "")

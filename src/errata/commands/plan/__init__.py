@@ -1,0 +1,1 @@
+"""Commands before any work: try, plan, show, approve, decline."""

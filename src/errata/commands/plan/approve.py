@@ -1,0 +1,64 @@
+"""`errata approve` and `errata decline`: a person's decision about a sealed plan."""
+
+from __future__ import annotations
+
+from errata.approval.break_glass import find_last_break_glass, raise_alarm, require_break_glass
+from errata.approval.permissions import refuse_requester, require_person, require_role
+from errata.approval.quorum import approvals_view, build_quorum_check, evaluate_quorum, quorum_view
+from errata.ledger import RunRecord
+from errata.model.audit import Actor
+from errata.model.product import Role
+from errata.model.run import RunState
+from errata.publishing.live_writes import notice_live_writes, read_live_writes
+from errata.views import DecisionView
+from errata.workspace import Workspace
+
+S = RunState
+
+
+def approve(
+    workspace: Workspace, actor: Actor, run_id: str, digest: str, note: str, break_glass: str | None = None
+) -> DecisionView:
+    """Approve the plan with this digest; ``break_glass`` is the reason for deciding alone, without the quorum."""
+    run = workspace.ledger.runs.get(run_id)
+    if break_glass is not None:
+        require_break_glass(workspace, actor, break_glass, "approve", run.run_id)
+    else:
+        require_role(workspace, actor, (Role.APPROVER,), "approve", run.run_id)
+        require_person(workspace, actor, (Role.APPROVER,), "approve", run.run_id)
+        refuse_requester(workspace, actor, run.planned_by, "approve", run.run_id)
+    wanted = digest.removeprefix("sha256:").lower()
+    return _record_decision(workspace, actor, run, wanted, "approved", note, break_glass or "")
+
+
+def decline(workspace: Workspace, actor: Actor, run_id: str, note: str) -> DecisionView:
+    """Decline the plan; this is final."""
+    run = workspace.ledger.runs.get(run_id)
+    require_role(workspace, actor, (Role.APPROVER,), "decline", run.run_id)
+    require_person(workspace, actor, (Role.APPROVER,), "decline", run.run_id)
+    refuse_requester(workspace, actor, run.planned_by, "decline", run.run_id)
+    return _record_decision(workspace, actor, run, run.manifest_digest, "declined", note)
+
+
+def _record_decision(
+    workspace: Workspace, actor: Actor, run: RunRecord, digest: str, decision: str, note: str, break_glass: str = ""
+) -> DecisionView:
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    run, already = workspace.ledger.approvals.decide(
+        run.run_id, digest, actor.person, decision, note, actor,
+        judge=build_quorum_check(workspace, run, manifest), break_glass=break_glass,
+    )  # fmt: skip
+    raise_alarm(workspace, actor, run)
+    if decision == "approved":
+        notice_live_writes(workspace, actor, run, manifest, "approve")
+    return DecisionView(
+        run.run_id,
+        run.state.value,
+        already,
+        run.manifest_digest,
+        approvals_view(workspace, run.run_id),
+        quorum=quorum_view(evaluate_quorum(workspace, run, manifest)),
+        break_glass=find_last_break_glass(workspace, run.run_id),
+        single_user=actor.single_user,
+        live_writes=read_live_writes(workspace, run) if decision == "approved" else (),
+    )

@@ -1,0 +1,262 @@
+"""`errata plan`: read the tables, check the guardrails, seal the manifest in the ledger, tag the pinned snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from errata.approval.permissions import require_role
+from errata.commands.plan.show import plan_view, refused_view
+from errata.errors import NotFound, PlanRefused, UsageError
+from errata.failpoints import failpoint
+from errata.ledger import PartitionState, RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.product import Product, Role
+from errata.model.refs import base_tag, input_tags
+from errata.model.run import ACTIVE, AttemptState, ChunkState, RunState
+from errata.planning.build import Plan, build_own_input, build_plan
+from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_tags
+from errata.planning.estimate import count_busy_seconds, count_worker_cores
+from errata.planning.guardrail_result import GuardrailResult
+from errata.planning.input_conditions import with_delete_condition, with_row_rules
+from errata.planning.request import Request, list_input_partitions, resolve_partitions
+from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
+from errata.planning.rule_check import refuse_flawed_rules
+from errata.ports.tables import ActiveRun, PastRun, TagOutcome
+from errata.views import PlanView
+from errata.workspace import Workspace
+
+PIN_DAYS = 45
+"""How long tags keep the pinned snapshots; a run that takes longer must be planned again."""
+
+
+def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
+    """Plan a correction and seal it; the same request on unchanged tables and code gives the same run."""
+    require_role(workspace, actor, (Role.REQUESTER,), "plan")
+    request = _resolve_superseded(workspace, request)
+    plan = draft_plan(workspace, request)
+    while ended := _find_ended_run(workspace, plan):
+        # the same plan was cancelled or has expired: plan a new run that supersedes it, which changes the digest
+        plan = draft_plan(workspace, replace(request, supersede=ended.run_id))
+    if plan.is_refused or plan.manifest is None:
+        refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
+        view = refused_view(workspace.product(request.product), plan)
+        raise PlanRefused(
+            f"the plan was refused by {len(refused)} of {len(plan.verdicts)} rules: "
+            + "; ".join(f"{verdict.rule}: {verdict.message}" for verdict in refused),
+            state="nothing was planned; no table was touched",
+            hint=_override_hint(refused),
+            plan=view,
+        )
+    refuse_hidden_refs(workspace, plan.manifest.target.table)
+    if dry_run:
+        return plan_view(workspace, plan.manifest, plan.digest, run=None, plan=plan, run_id=plan.run_id)
+    failpoint("plan.before_record")
+    run, already = workspace.ledger.runs.record(
+        plan.run_id,
+        plan.content,
+        product=plan.manifest.product,
+        table=plan.manifest.target.table,
+        partitions=plan.manifest.partitions,
+        chunks=plan.manifest.chunks,
+        parts=plan.parts,
+        actor=actor,
+        body={"verdicts": [[v.rule, v.level, v.message, v.override] for v in plan.verdicts]},
+    )
+    failpoint("plan.after_record")
+    # after the record, so that every tag belongs to a run in the ledger; repeating the command creates missing tags
+    pins = tag_pinned_snapshots(workspace, actor, run, plan.manifest)
+    failpoint("plan.after_pin")
+    refuse_lost_tags(workspace, actor, run, pins, is_new=not already)
+    return plan_view(workspace, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
+
+
+def _override_hint(refused: Sequence[GuardrailResult]) -> str:
+    """How to override the rules that refused, or which of them cannot be overridden."""
+    if final := dict.fromkeys(verdict.rule for verdict in refused if verdict.final):
+        return f"no override sets aside {', '.join(final)}: ask for something else"
+    rules = dict.fromkeys(verdict.rule for verdict in refused)
+    return "set aside by name, which goes into the manifest: " + " ".join(f'--override {one}="WHY"' for one in rules)
+
+
+def _resolve_superseded(workspace: Workspace, request: Request) -> Request:
+    """Expand the superseded run to its full id; refuse a run of another product."""
+    if request.supersede is None:
+        return request
+    run = workspace.ledger.runs.get(request.supersede)
+    if run.product != request.product:
+        raise UsageError(
+            f"--supersede {run.run_id} was refused; expected a run of {request.product}, found one of {run.product}",
+            state="nothing was planned",
+        )
+    return replace(request, supersede=run.run_id)
+
+
+def _find_ended_run(workspace: Workspace, plan: Plan) -> RunRecord | None:
+    given_up = workspace.ledger.runs.list(states={RunState.CANCELLED, RunState.EXPIRED})
+    return next((run for run in given_up if run.manifest_digest == plan.digest), None)
+
+
+def draft_plan(workspace: Workspace, request: Request) -> Plan:
+    """Plan a request against the current tables and code; only reads."""
+    product = workspace.product(request.product)
+    grain = product.target.grain
+    partitions = resolve_partitions(request, grain)
+    # read the target before the inputs: a false conflict is acceptable, a missed one is not
+    target = workspace.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
+    held = None
+    if request.restore is not None:
+        column = product.target.column
+        held = workspace.engines.history.held(product.target.table, column, grain, partitions, request.restore)
+        product = to_restore_product(product)
+    inputs = (
+        {INPUT: build_restore_input(held, product, target)}
+        if held
+        else {
+            source.name: build_own_input(source, product, target, partitions)
+            if source.own
+            else workspace.engines.inputs.read_input(source, grain, list_input_partitions(source, grain, partitions))
+            for source in product.inputs
+        }
+    )
+    product = with_delete_condition(with_row_rules(product, inputs))
+    code, content = workspace.engines.code(product)
+    if held:
+        code, content = strip_code(code), b""
+    plan = build_plan(
+        # a pseudonym, because a name in sealed bytes could never be erased
+        replace(request, requester=workspace.ledger.people.alias(request.requester)),
+        product,
+        workspace.project,
+        target,
+        inputs,
+        code,
+        now=workspace.now(),
+        ledger_id=workspace.ledger.ledger_id,
+        active_runs=_list_active_runs(workspace, product.target.table, request.supersede, partitions),
+        history=_list_past_runs(workspace, product),
+        beside=_read_side_columns(workspace, product),
+        held=held,
+    )
+    plan = replace(plan, request=request)
+    if plan.manifest is not None:
+        refuse_flawed_rules(workspace, product, plan.manifest)
+    return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})
+
+
+def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tuple[str, ...] | None]:
+    """Columns of the side tables; None for a table that does not exist yet."""
+    found: dict[str, tuple[str, ...] | None] = {}
+    for table in (product.publish.corrections, product.publish.versions):
+        if table:
+            try:
+                found[table] = tuple(column.name for column in workspace.engines.tables.describe(table).columns)
+            except NotFound:
+                found[table] = None
+    return found
+
+
+def _list_active_runs(
+    workspace: Workspace, table: str, supersede: str | None, partitions: Sequence[str]
+) -> list[ActiveRun]:
+    """Active runs on the table, as seen by a plan for these partitions that supersedes ``supersede``.
+
+    A superseded run no longer claims the partitions of its successor, so only the last run of a chain must be named.
+    """
+    runs = [run for run in workspace.ledger.runs.list(states=ACTIVE) if run.table == table]
+    given_up: dict[str, frozenset[str]] = {}
+    replacing = [(supersede, partitions)]
+    replacing += [(workspace.ledger.runs.manifest(run.run_id).supersedes, run.partitions) for run in runs]
+    for older, scope in replacing:
+        for run_id, names in _iterate_replaced_runs(workspace, older, frozenset(scope)):
+            given_up[run_id] = given_up.get(run_id, frozenset()) | names
+    return [
+        ActiveRun(
+            run.run_id, run.manifest_digest, run.state.value, run.table,
+            _find_claimed_partitions(workspace, run) - given_up.get(run.run_id, frozenset()),
+        )
+        for run in runs
+    ]  # fmt: skip
+
+
+def _iterate_replaced_runs(
+    workspace: Workspace, older: str | None, scope: frozenset[str]
+) -> Iterator[tuple[str, frozenset[str]]]:
+    """Follow a chain of superseded runs, each with the partitions that it shares with all later ones."""
+    while older is not None:
+        scope &= frozenset(workspace.ledger.runs.get(older).partitions)
+        yield older, scope
+        older = workspace.ledger.runs.manifest(older).supersedes
+
+
+def _find_claimed_partitions(workspace: Workspace, run: RunRecord) -> frozenset[str]:
+    """Partitions that a run will still change; those it has already published are free for other runs."""
+    if run.state is not RunState.PART_PUBLISHED:
+        return frozenset(run.partitions)
+    fates = workspace.ledger.partitions.states(run.run_id)
+    return frozenset(name for name, fate in fates.items() if fate is PartitionState.UNPUBLISHED)
+
+
+def _list_past_runs(workspace: Workspace, product: Product) -> list[PastRun]:
+    """Measured cost of the last published runs: the time spent on chunks, times the cores of each worker."""
+    cores = count_worker_cores(workspace.project, product)
+    states = {RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED}
+    found = []
+    for run in workspace.ledger.runs.list(product=product.name, states=states)[:5]:
+        spans: dict[Any, list[tuple[float, float]]] = {}
+        for attempt in workspace.ledger.progress.attempts(run.run_id):
+            if attempt.state is AttemptState.ADOPTED and attempt.ended_at:
+                span = (_parse_instant(attempt.started_at), _parse_instant(attempt.ended_at))
+                spans.setdefault((attempt.owner.host, attempt.owner.pid, attempt.owner.started), []).append(span)
+        if spans:
+            chunks = [chunk for chunk in workspace.ledger.progress.chunks(run.run_id) if chunk.state is ChunkState.DONE]
+            busy = sum(count_busy_seconds(each) for each in spans.values())
+            found.append(
+                PastRun(
+                    run.run_id,
+                    sum(chunk.bytes for chunk in chunks),
+                    busy * cores,
+                    sum(chunk.rows for chunk in chunks),
+                    len(run.partitions),
+                    len(chunks),
+                    cores,
+                )
+            )
+    return found
+
+
+def _parse_instant(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def tag_pinned_snapshots(
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest
+) -> tuple[TagOutcome, ...]:
+    """Tag the base and every pinned input; safe to repeat. A missing permission is recorded as a warning."""
+    if run.state not in (RunState.PLANNED, RunState.APPROVED):
+        return ()
+    keep, now = PIN_DAYS * 86_400_000, int(workspace.now().timestamp() * 1000)
+    wanted: dict[tuple[str, str], str] = {}
+    if manifest.target.base_snapshot_id:
+        wanted[manifest.target.table, base_tag(run.run_id)] = manifest.target.base_snapshot_id
+    wanted |= input_tags(run.run_id, manifest.inputs)
+    made = tuple(
+        workspace.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
+        for (table, tag), snapshot in wanted.items()
+    )
+    if any(pin.outcome != "already" for pin in made):
+        workspace.ledger.audit.note(run.run_id, actor, "pins.created", {"pins": [_pin_body(pin) for pin in made]})
+    return made
+
+
+def _pin_body(pin: TagOutcome) -> Mapping[str, Any]:
+    return {
+        "table": pin.table,
+        "tag": pin.tag,
+        "snapshot_id": pin.snapshot_id,
+        "outcome": pin.outcome,
+        "warning": pin.warning,
+    }

@@ -1,0 +1,1 @@
+"""Commands from the gate to main and back: validate, diff, report, release, publish, rollback."""

@@ -1,0 +1,32 @@
+"""`errata diff`: compare the candidate with the content of main that it was assembled against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from errata.errors import StateRefused
+from errata.gate.diff.candidate_diff import compare_candidate, require_candidate
+from errata.model.audit import Actor
+from errata.model.partition import format_ranges
+from errata.publishing.selection import select_partitions
+from errata.views.diff import DiffView
+from errata.workspace import Workspace
+
+
+def diff(
+    workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int
+) -> DiffView:
+    """Compare old and new rows of a run that has a candidate."""
+    run = workspace.ledger.runs.get(run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    candidate = require_candidate(workspace, run, "diff")
+    asked, within = select_partitions(manifest, partitions), candidate.detail["rows"]
+    scope = tuple(name for name in asked if name in within)
+    if not scope:
+        raise StateRefused(
+            f"diff of {run.run_id} was refused; {format_ranges(manifest.target.grain, asked)} was not "
+            "computed, expected "
+            f"partitions of its canary: {format_ranges(manifest.target.grain, within)}",
+            state="nothing was changed",
+        )
+    return compare_candidate(workspace, run, manifest, candidate, scope, sample)

@@ -1,0 +1,265 @@
+"""`errata publish`: check every precondition again, then commit one replacement of the partitions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from errata.approval.authorization import Authorization, authorize_publication
+from errata.approval.break_glass import find_last_break_glass, require_break_glass
+from errata.approval.permissions import refuse_requester, require_role
+from errata.approval.release import released_view
+from errata.errors import StateRefused
+from errata.gate.warnings import find_verdict_acceptances
+from errata.ledger import CandidateRecord, PartitionState, RunRecord
+from errata.live_writers.freeze import freeze_partitions
+from errata.live_writers.rebase import rebase_on_conflict
+from errata.model.audit import Actor
+from errata.model.duration import to_days
+from errata.model.groups import count_hold_days
+from errata.model.manifest import Manifest
+from errata.model.partition import format_ranges
+from errata.model.product import Role
+from errata.model.side_tables import find_side_table, is_side_table_mode
+from errata.model.table import DataFile, find_columns_to_add, group_by_partition
+from errata.ports.publish import TableVersion
+from errata.publishing.erasure import require_erasure_check, watermark_fields
+from errata.publishing.expected_files import build_replacement
+from errata.publishing.follow_up import build_outbox, process_outbox
+from errata.publishing.groups import groups_view, require_group_ready, select_group
+from errata.publishing.late_inputs import notice_late_inputs
+from errata.publishing.leftovers import remove_run_tags
+from errata.publishing.recovery import LedgerLog, recover_open_intents
+from errata.publishing.replacement import Replacement, ReplacementResult, commit_replacement, first_line
+from errata.publishing.selection import audit_conflicts, select_partitions
+from errata.publishing.set_back import find_set_backs
+from errata.publishing.side_tables import publish_to_side_table
+from errata.publishing.sweep import sweep_refs
+from errata.views import PublishView
+from errata.workspace import Workspace
+
+_CANDIDATE_DAYS = 7
+
+
+def publish_run(
+    workspace: Workspace,
+    actor: Actor,
+    run_id: str,
+    partitions: str | Sequence[str] | None,
+    *,
+    digest: str | None = None,
+    break_glass: str | None = None,
+    by_itself: bool = False,
+    early: str | None = None,
+) -> PublishView:
+    """Publish the candidate: one metadata-only commit of the chosen partitions, or of the next group.
+
+    ``digest`` is the release digest that the person reviewed. ``break_glass`` is the reason for not waiting for a
+    second person. ``by_itself`` means that no person decides now, so it needs an earlier release, or a clean gate of a
+    product that publishes without one. ``early`` is the reason for skipping the hold before the next group.
+    """
+    started = time.monotonic()
+    run = workspace.ledger.runs.get(run_id)
+    if break_glass is not None:
+        require_break_glass(workspace, actor, break_glass, "publish", run.run_id)
+    else:
+        require_role(workspace, actor, (Role.PUBLISHER,), "publish", run.run_id)
+        refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
+    # an earlier publication may have landed without being recorded: settle it before reading any state
+    recover_open_intents(workspace, actor, run.table)
+    run = workspace.ledger.runs.get(run.run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    asked = select_partitions(manifest, partitions)
+    states = workspace.ledger.partitions.states(run.run_id)
+    asked = select_group(manifest, asked, states, named=partitions is not None)
+    scope = tuple(name for name in asked if states[name] is PartitionState.UNPUBLISHED)
+    if not scope:
+        return _report_already_published(workspace, run, manifest, asked, states)
+    turn = require_group_ready(workspace, actor, run, manifest, scope, early)
+    by = authorize_publication(
+        workspace, actor, run, manifest, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself
+    )
+    late = notice_late_inputs(workspace, actor, run, manifest, scope, "publish")
+    done = _commit_publication(workspace, actor, run, manifest, scope, by, turn)
+    told = tuple(one.text(manifest.target.grain.value) for one in late)
+    return _finish_publication(workspace, actor, run, manifest, scope, done, started, told)
+
+
+def _commit_publication(
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    scope: tuple[str, ...],
+    by: Authorization,
+    turn: Mapping[str, Any],
+) -> ReplacementResult:
+    """Commit one authorised publication, with its intent, locks and outcome recorded in the ledger."""
+    candidate = by.candidate
+    mark = require_erasure_check(workspace, actor, run, candidate)
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
+    log = LedgerLog(
+        workspace, actor, run.run_id, "publish", run.table, scope, manifest.reason,
+        {"candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest,
+         "accepted": [one.check for one in find_verdict_acceptances(workspace, run)],
+         "checks": len(verdict.checks) if verdict else 0, **watermark_fields(mark), **by.told, **turn},
+        owes=build_outbox(workspace, run, manifest, "publish", scope),
+        last_look=lambda: require_erasure_check(workspace, actor, run, candidate),
+    )  # fmt: skip
+    # a conflict passes outwards: it may become a rebase, is audited, and its partitions are unfrozen
+    with (
+        freeze_partitions(workspace, actor, run, manifest),
+        audit_conflicts(workspace, actor, run, "publish"),
+        rebase_on_conflict(workspace, actor, run, manifest),
+        log.keep_alive(),
+    ):
+        if is_side_table_mode(manifest.publish):
+            return publish_to_side_table(workspace, run, manifest, candidate, scope, log)
+        order = _build_replacement(workspace, run, manifest, candidate, scope, by.files)
+        return commit_replacement(order, workspace.engines.publishing, workspace.engines.content, log)
+
+
+def _finish_publication(
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    scope: tuple[str, ...],
+    done: ReplacementResult,
+    started: float,
+    late: tuple[str, ...],
+) -> PublishView:
+    """Process the outbox after a publication has landed, tidy up, and build the view."""
+    followed = process_outbox(workspace, actor, run.table)
+    run = workspace.ledger.runs.get(run.run_id)
+    warnings, live_commits = _tidy_up(workspace, actor, run, manifest, done.snapshot_id)
+    return PublishView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=False,
+        publication_id=done.publication_id,
+        snapshot_id=done.snapshot_id,
+        partitions=scope,
+        data_files_written=done.data_files_written,
+        removed_files=done.removed,
+        added_files=done.added,
+        compacted=done.compacted,
+        live_commits=live_commits,
+        seconds=round(time.monotonic() - started, 3),
+        undo_until=_undo_deadline(workspace.now(), manifest),
+        grain=manifest.target.grain.value,
+        warnings=(*late, *followed, *warnings),
+        release=released_view(workspace, run, manifest),
+        break_glass=find_last_break_glass(workspace, run.run_id),
+        single_user=actor.single_user,
+        landed_on=find_side_table(manifest),
+        groups=groups_view(workspace, run, manifest),
+    )
+
+
+def _build_replacement(
+    workspace: Workspace,
+    run: RunRecord,
+    manifest: Manifest,
+    candidate: CandidateRecord,
+    scope: tuple[str, ...],
+    files: tuple[DataFile, ...],
+) -> Replacement:
+    return replace(
+        build_replacement(workspace, run, manifest, scope),
+        add=group_by_partition(files, scope),
+        add_from=(candidate.snapshot_id or "",),
+        add_table=manifest.target.shadow or "",
+        undo_days=to_days(manifest.rollback_window),
+        # a shadow table has its own branches, and nothing expires there
+        keep_refs={}
+        if manifest.target.shadow
+        else {candidate.branch: _CANDIDATE_DAYS + count_hold_days(manifest.publish.groups)},
+        properties={"errata.candidate-digest": candidate.digest},
+    )
+
+
+def _report_already_published(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, asked: Sequence[str], states: Mapping[str, PartitionState]
+) -> PublishView:
+    gone = [name for name in asked if states[name] is PartitionState.ROLLED_BACK]
+    if gone:
+        raise StateRefused(
+            f"publish of {run.run_id} was refused; {format_ranges(manifest.target.grain, gone)} was rolled back, "
+            "and what was rolled back is not published again",
+            state="main is unchanged",
+            hint=f'errata plan {run.product} --partitions … --reason "…"',
+            partitions=gone,
+        )
+    set_back = find_set_backs(workspace.ledger, workspace.engines, run.table, asked)
+    if set_back:
+        # reporting "already" would let a script continue although readers do not see the published rows
+        raise StateRefused(
+            f"publish of {run.run_id} was refused; " + "; ".join(one.told for one in set_back),
+            state="this command changed nothing",
+            hint=set_back[0].next,
+            partitions=[name for one in set_back for name in one.partitions],
+        )
+    last = [p for p in workspace.ledger.publications.list(run.run_id) if p.kind == "publish" and p.result_snapshot_id][
+        -1
+    ]
+    return PublishView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=True,
+        publication_id=last.pub_id,
+        snapshot_id=last.result_snapshot_id or "",
+        partitions=tuple(asked),
+        data_files_written=last.data_files_written or 0,
+        removed_files=0,
+        added_files=0,
+        compacted=(),
+        live_commits=0,
+        seconds=0.0,
+        undo_until=_undo_deadline(datetime.fromisoformat(last.settled_at or ""), manifest),
+        grain=manifest.target.grain.value,
+        release=released_view(workspace, run, manifest),
+        break_glass=find_last_break_glass(workspace, run.run_id),
+        single_user=bool(last.release.get("single_user")),
+        landed_on=find_side_table(manifest),
+        groups=groups_view(workspace, run, manifest),
+    )
+
+
+def _tidy_up(
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, snapshot_id: str
+) -> tuple[tuple[str, ...], int]:
+    """Check and clean up after the commit has landed; a problem here is a warning and does not undo the publication."""
+    try:
+        version = workspace.engines.publishing.version(manifest.target)
+        warnings = _find_shape_changes(version, manifest, snapshot_id)
+        live_commits = _count_live_commits(version, manifest)
+        remove_run_tags(workspace, actor, run, manifest)
+        sweep_refs(workspace, actor, run.table)
+    except Exception as error:  # noqa: BLE001  whatever it is, the publication has landed
+        return (f"published, but tidying up did not end well: {first_line(error)}; errata cleanup does the rest",), 0
+    return warnings, live_commits
+
+
+def _find_shape_changes(version: TableVersion, manifest: Manifest, snapshot_id: str) -> tuple[str, ...]:
+    """Warn about a changed schema or spec; checked after the commit, because REST catalogs do not assert them in it."""
+    target = manifest.target
+    missing = find_columns_to_add(target, version.schema)
+    as_promised = not missing if target.new_columns else missing is not None
+    if as_promised and version.spec_id == target.spec_id:
+        return ()
+    what = f"the schema or partition spec of {target.table} changed while snapshot {snapshot_id} was committed"
+    return (f"{what}; look at the table, and roll back if in doubt",)
+
+
+def _count_live_commits(version: TableVersion, manifest: Manifest) -> int:
+    """Number of commits by others to main between planning and publishing."""
+    history = version.history(manifest.target.base_snapshot_id, ())
+    return sum(1 for commit in history.commits if not commit.summary.get("errata.publication"))
+
+
+def _undo_deadline(now: datetime, manifest: Manifest) -> str:
+    return (now + timedelta(days=to_days(manifest.rollback_window))).date().isoformat()

@@ -1,0 +1,81 @@
+"""`errata release`: a person's decision on candidate, verdict and accepted warnings. It touches no table."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from errata.approval.permissions import refuse_requester, require_person, require_role
+from errata.approval.release import (
+    PUBLISHABLE_STATES,
+    JudgedCandidate,
+    audit_refusal,
+    find_release_cutoff,
+    load_judged_candidate,
+    not_validated_error,
+    released_view,
+)
+from errata.errors import ApprovalRefused
+from errata.ledger import RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.product import Role
+from errata.views import ReleaseView
+from errata.workspace import Workspace
+
+
+def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | None, note: str) -> ReleaseView:
+    """Release the judged candidate; without the right digest, refuse and show what would be signed."""
+    run = workspace.ledger.runs.get(run_id)
+    require_role(workspace, actor, (Role.PUBLISHER,), "release", run.run_id, persons=True)
+    require_person(workspace, actor, (Role.PUBLISHER,), "release", run.run_id)
+    refuse_requester(workspace, actor, run.planned_by, "release", run.run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    found = load_judged_candidate(workspace, run)
+    if run.state not in PUBLISHABLE_STATES or found is None or not found.verdict.passed:
+        raise audit_refusal(workspace, actor, run, "release", not_validated_error(run, "release", found))
+    view = _release_view(workspace, actor, run, manifest, found)
+    given = (digest or "").strip().removeprefix("sha256:").lower()
+    if given != found.subject.digest:
+        what = f"found {given}" if given else "found none"
+        error = ApprovalRefused(
+            f"release of {run.run_id} was refused; expected the digest of what is signed, {what}",
+            state="nothing was changed; above is what would be signed",
+            hint=f"errata release {run.run_id} --digest {found.subject.digest}",
+            release=view,
+        )
+        # without a digest the person only asks what would be signed, so the refusal is not audited
+        raise audit_refusal(workspace, actor, run, "release", error) if given else error
+    _, already = workspace.ledger.releases.record(
+        run.run_id, found.subject.content, candidate_n=found.candidate.n, person=actor.person, kind="release",
+        actor=actor, note=note, since=find_release_cutoff(workspace, manifest),
+    )  # fmt: skip
+    return _release_view(workspace, actor, run, manifest, found, already=already)
+
+
+def _release_view(
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    found: JudgedCandidate,
+    *,
+    already: bool = False,
+) -> ReleaseView:
+    return ReleaseView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=already,
+        release_digest=found.subject.digest,
+        manifest_digest=run.manifest_digest,
+        candidate=found.candidate.branch,
+        candidate_digest=found.candidate.digest,
+        snapshot_id=found.candidate.snapshot_id or "",
+        partitions=run.partitions,
+        checks=dict(Counter(str(check.get("level")) for check in found.verdict.checks)),
+        accepted=tuple({"check": a.check, "why": a.why, "person": a.person} for a in found.accepted),
+        release=released_view(workspace, run, manifest),
+        grain=manifest.target.grain.value,
+        product=run.product,
+        requested_by=run.planned_by,
+        single_user=actor.single_user,
+    )

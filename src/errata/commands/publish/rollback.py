@@ -1,0 +1,300 @@
+"""`errata rollback`: restore the content of partitions from before their publication, as a new commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from errata.approval.permissions import require_person, require_role
+from errata.errors import PublishConflict, RunExpired, StateRefused, UsageError
+from errata.gate.measure.names import content_columns
+from errata.ledger import PartitionState, PublicationRecord, RunRecord
+from errata.model.audit import Actor
+from errata.model.duration import to_days
+from errata.model.manifest import ExpectedFile, Manifest
+from errata.model.partition import format_partition_list, format_ranges
+from errata.model.product import Role
+from errata.model.refs import pre_tag, undo_branch
+from errata.model.run import RUN_MOVES, RunState
+from errata.model.side_tables import find_side_table, is_side_table_mode
+from errata.model.table import ROW_LINEAGE, FileSets
+from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
+from errata.publishing.erasure import require_clean_rollback, require_clean_versions, watermark_fields
+from errata.publishing.follow_up import build_outbox, process_outbox
+from errata.publishing.hazards import list_open_hazards, record_guard
+from errata.publishing.recovery import LedgerLog, recover_open_intents
+from errata.publishing.replacement import Replacement, commit_replacement
+from errata.publishing.selection import audit_conflicts, select_partitions
+from errata.publishing.side_tables import roll_back_side_table
+from errata.publishing.sweep import sweep_refs
+from errata.views import HazardView, RollbackView
+from errata.workspace import Workspace
+
+
+def roll_back_run(
+    workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, reason: str
+) -> RollbackView:
+    """Restore the content that the chosen partitions had before this run was published, as a new commit."""
+    started = time.monotonic()
+    if not reason.strip():
+        raise UsageError("a rollback without a reason was refused; expected --reason with why it is taken back")
+    run = workspace.ledger.runs.get(run_id)
+    require_role(workspace, actor, (Role.PUBLISHER,), "rollback", run.run_id, persons=True)
+    require_person(workspace, actor, (Role.PUBLISHER,), "rollback", run.run_id)
+    # an earlier commit may have landed without being recorded: settle it before reading any state
+    recover_open_intents(workspace, actor, run.table)
+    run = workspace.ledger.runs.get(run.run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    asked = select_partitions(manifest, partitions)
+    states = workspace.ledger.partitions.states(run.run_id)
+    scope = tuple(name for name in asked if states[name] is PartitionState.ACCEPTED)
+    if not scope:
+        return _report_already_rolled_back(workspace, actor, run, manifest, asked, states, named=partitions is not None)
+    taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
+    if taken_over and partitions is not None:
+        raise _superseded_error(workspace, run, manifest, taken_over)
+    not_out = [name for name in asked if states[name] is PartitionState.UNPUBLISHED]
+    if not_out and partitions is not None:
+        workspace.narrate(f"{format_ranges(manifest.target.grain, not_out)} is not published and stays as it is")
+    owes = build_outbox(workspace, run, manifest, "rollback", scope)
+    mark = ""
+    order = None if is_side_table_mode(manifest.publish) else _build_undo(workspace, run, manifest, scope)
+    if order:
+        mark = require_clean_rollback(workspace, actor, run, manifest, order)
+    elif manifest.publish.versions:
+        mark = require_clean_versions(workspace, actor, run, manifest, scope)
+    log = LedgerLog(
+        workspace, actor, run.run_id, "rollback", run.table, scope, reason,
+        {"single_user": actor.single_user, **watermark_fields(mark)}, owes,
+        last_look=lambda: order and require_clean_rollback(workspace, actor, run, manifest, order, mark),
+    )  # fmt: skip
+    with audit_conflicts(workspace, actor, run, "rollback"), log.keep_alive():
+        if order is None:
+            done = roll_back_side_table(workspace, run, manifest, scope, reason, log)
+        else:
+            record_guard(workspace, actor, manifest.target)
+            done = commit_replacement(order, workspace.engines.publishing, workspace.engines.content, log)
+    for warning in process_outbox(workspace, actor, run.table):
+        workspace.narrate(f"WARNING: {warning}")
+    sweep_refs(workspace, actor, run.table)
+    run = workspace.ledger.runs.get(run.run_id)
+    return RollbackView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=False,
+        publication_id=done.publication_id,
+        snapshot_id=done.snapshot_id,
+        partitions=scope,
+        data_files_written=done.data_files_written,
+        seconds=round(time.monotonic() - started, 3),
+        grain=manifest.target.grain.value,
+        product=run.product,
+        single_user=actor.single_user,
+        landed_on=find_side_table(manifest),
+        warnings=_lineage_warnings(workspace, run, manifest),
+        hazard=_find_hazard(workspace, manifest, done.publication_id),
+    )
+
+
+def _find_hazard(workspace: Workspace, manifest: Manifest, publication_id: str) -> HazardView | None:
+    run_id = workspace.ledger.publications.get(publication_id).run_id
+    found = list_open_hazards(workspace, manifest, run_id)
+    return next((one for one in found if one.publication_id == publication_id), None)
+
+
+def _lineage_warnings(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+    """Warn about new row ids: restored files are added again, and Iceberg assigns new ids to added rows."""
+    if find_side_table(manifest) or workspace.engines.tables.describe(run.table).format_version < ROW_LINEAGE:
+        return ()
+    return ("rows and values are those of before; their _row_id and _last_updated_sequence_number are new",)
+
+
+def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
+    """Replacement that restores each partition to its content before the publication of its current content."""
+    accepted = workspace.ledger.partitions.accepted(run.table, scope)
+    by_publication: dict[str, list[str]] = {}
+    for name in scope:
+        by_publication.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
+    refs = workspace.engines.pins.refs(run.table)
+    expected: dict[str, tuple[ExpectedFile, ...]] = {}
+    add: dict[str, tuple[ExpectedFile, ...]] = {}
+    sources: list[str] = []
+    rewrite: dict[str, tuple[str, ...]] = {}
+    for pub_id, names in by_publication.items():
+        detail = workspace.ledger.publications.detail(pub_id)
+        expected |= _parse_files(detail["add"], names)
+        with_deletes = tuple(name for name in names if name in detail["with_deletes"])
+        shared = tuple(name for name in names if name in detail.get("shared", ()) and name not in with_deletes)
+        whole = [name for name in names if name not in (*with_deletes, *shared)]
+        add |= _parse_files(detail["remove"], whole)
+        needed = {undo_branch(pub_id): bool(whole or shared), pre_tag(pub_id): bool(with_deletes)}
+        if any(wanted and ref not in refs for ref, wanted in needed.items()):
+            raise _undo_gone_error(run, manifest, pub_id)
+        if whole:
+            sources.append(refs[undo_branch(pub_id)])
+        # partitions that shared a file with others, or that had deletes, are restored as rows instead of files
+        rewrite |= {
+            refs[ref(pub_id)]: asked for ref, asked in ((undo_branch, shared), (pre_tag, with_deletes)) if asked
+        }
+    publications = [workspace.ledger.publications.get(pub_id) for pub_id in by_publication]
+    window = to_days(manifest.rollback_window)
+    return Replacement(
+        kind="rollback",
+        run_id=run.run_id,
+        manifest_digest=run.manifest_digest,
+        target=manifest.target,
+        partitions=scope,
+        expected=expected,
+        base_snapshot_id=min(publications, key=lambda p: p.settled_at or "").result_snapshot_id,
+        add=add,
+        add_from=tuple(sources),
+        undo_days=window,
+        keep_refs={undo_branch(pub_id): window for pub_id in by_publication if undo_branch(pub_id) in refs},
+        # a publication checks for live writes after it has written its undo branch, so deletes that are newer than the
+        # branch came after the publication; and the branch outlives the snapshots of main
+        marks=tuple(refs[undo_branch(pub_id)] for pub_id in by_publication if undo_branch(pub_id) in refs),
+        content_columns=content_columns(manifest),
+        # later publications of these partitions were all rolled back, or this run would not be the current one
+        own=frozenset(workspace.ledger.publications.list_committed(run.table)),
+        known_content=_read_measured_content(workspace, run, scope),
+        rewrite=rewrite,
+        # compare each partition with the result of its own publication: earlier snapshots may hold other rows
+        rebased={name: pub.result_snapshot_id for pub in publications for name in by_publication[pub.pub_id]},
+        instead=_restore_commands(run, manifest, {pub.pub_id: pub for pub in publications}, by_publication, refs),
+    )
+
+
+def _restore_commands(
+    run: RunRecord,
+    manifest: Manifest,
+    publications: Mapping[str, PublicationRecord],
+    by_publication: Mapping[str, Sequence[str]],
+    refs: Mapping[str, str],
+) -> str:
+    """Commands that restore the rows from before each publication, for a table whose files cannot be replaced."""
+    found = []
+    for pub_id, names in by_publication.items():
+        before = pre_tag(pub_id) if pre_tag(pub_id) in refs else publications[pub_id].base_snapshot_id
+        listed = format_partition_list(manifest.target.grain, names)
+        found.append(f'errata plan {run.product} --partitions {listed} --restore {before} --reason "…"')
+    return "; ".join(found)
+
+
+def _parse_files(listed: Mapping[str, Sequence[Sequence[Any]]], names: Sequence[str]) -> FileSets:
+    return {
+        name: tuple(ExpectedFile(path, rows, content) for content, path, rows in listed.get(name, ())) for name in names
+    }
+
+
+def _read_measured_content(workspace: Workspace, run: RunRecord, scope: Sequence[str]) -> Mapping[str, str]:
+    """Content digests of these partitions as measured by the gate; they outlive every snapshot."""
+    candidate = workspace.ledger.candidates.latest(run.run_id)
+    stored = workspace.ledger.candidates.measurements(run.run_id, candidate.n) if candidate else ()
+    found: dict[str, dict[str, str]] = {name: {} for name in scope}
+    for m in stored:
+        if m.scope == CANDIDATE and m.partition in found and m.name in (ROW_COUNT, CONTENT_A, CONTENT_B):
+            found[m.partition][m.name] = m.value or "0"
+    return {
+        name: f"{values[ROW_COUNT]}:{values[CONTENT_A]}:{values[CONTENT_B]}"
+        for name, values in found.items()
+        if len(values) == 3
+    }
+
+
+def _undo_gone_error(run: RunRecord, manifest: Manifest, pub_id: str) -> RunExpired:
+    return RunExpired(
+        f"rollback of {run.run_id} was refused; the undo set of {pub_id} is gone "
+        f"(it was promised for {manifest.rollback_window})",
+        state="main is unchanged",
+        hint=f"put back an older snapshot, if one is there (errata history {run.table} PARTITION): errata plan "
+        f'{run.product} --partitions … --restore SNAPSHOT --reason "…"; or compute it again, without --restore',
+    )
+
+
+def _superseded_error(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, names: Sequence[str]
+) -> PublishConflict:
+    later = sorted({record.run_id or "" for record in workspace.ledger.partitions.accepted(run.table, names).values()})
+    return PublishConflict(
+        f"rollback of {run.run_id} was refused; {format_ranges(manifest.target.grain, names)} was published again by "
+        f"{', '.join(later)}",
+        state="main is unchanged",
+        hint=f'later runs first: errata rollback {later[0]} --reason "…"',
+        partitions=list(names),
+    )
+
+
+def _unpublished_error(
+    run: RunRecord, manifest: Manifest, asked: Sequence[str], states: Mapping[str, PartitionState]
+) -> StateRefused:
+    """Error for partitions that were never published; the hint names what can be rolled back instead."""
+    grain = manifest.target.grain
+    out = [name for name in manifest.partitions if states[name] is PartitionState.ACCEPTED]
+    missing = [name for name in asked if states[name] is PartitionState.UNPUBLISHED]
+    if out:
+        hint = f'errata rollback {run.run_id} --partitions {format_partition_list(grain, out)} --reason "…"'
+    elif RunState.CANCELLED in RUN_MOVES[run.state]:
+        hint = f"errata cancel {run.run_id} ends it"
+    else:
+        hint = f"errata status {run.run_id}"
+    return StateRefused(
+        f"rollback of {run.run_id} was refused; expected partitions that it published, found "
+        f"{format_ranges(grain, missing)} not published (the run is {run.state.value.replace('_', ' ')})",
+        state="main is unchanged",
+        hint=hint,
+        partitions=missing,
+    )
+
+
+def _report_already_rolled_back(
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    asked: Sequence[str],
+    states: Mapping[str, PartitionState],
+    *,
+    named: bool,
+) -> RollbackView:
+    taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
+    if taken_over:
+        raise _superseded_error(workspace, run, manifest, taken_over)
+    taken_back = [name for name in asked if states[name] is PartitionState.ROLLED_BACK]
+    if not taken_back or (named and len(taken_back) < len(asked)):
+        error = _unpublished_error(run, manifest, asked, states)
+        workspace.ledger.audit.record_refusal(run.run_id, actor, "rollback", error.message)
+        raise error
+    last = [p for p in workspace.ledger.publications.list(run.run_id) if p.kind == "rollback" and p.result_snapshot_id][
+        -1
+    ]
+    return RollbackView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=True,
+        publication_id=last.pub_id,
+        snapshot_id=last.result_snapshot_id or "",
+        partitions=tuple(taken_back),
+        data_files_written=last.data_files_written or 0,
+        seconds=0.0,
+        grain=manifest.target.grain.value,
+        product=run.product,
+        single_user=bool(last.release.get("single_user")),
+        landed_on=find_side_table(manifest),
+        hazard=_find_hazard(workspace, manifest, last.pub_id),
+        later=_find_later_runs(workspace, run, taken_back),
+    )
+
+
+def _find_later_runs(workspace: Workspace, run: RunRecord, taken_back: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """Later runs that are current in partitions that were rolled back; earlier runs do not count."""
+    rollbacks = [
+        p for p in workspace.ledger.publications.list(run.run_id) if p.kind == "rollback" and p.result_snapshot_id
+    ]
+    back_at = {name: p.settled_at or "" for p in rollbacks for name in p.partitions}
+    found: dict[str, list[str]] = {}
+    for name, top in workspace.ledger.partitions.accepted(run.table, taken_back).items():
+        origin = workspace.ledger.publications.get(top.origin_pub_id) if top.origin_pub_id else None
+        if origin is not None and (origin.settled_at or "") > back_at[name]:
+            found.setdefault(origin.run_id, []).append(name)
+    return {later: tuple(names) for later, names in found.items()}

@@ -1,0 +1,233 @@
+"""`errata validate`: judge a run's candidate, again whenever thresholds or accepted warnings change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from errata.approval.permissions import refuse_requester, require_person, require_role
+from errata.approval.release import find_release_digest
+from errata.canonical import digest_of, to_plain
+from errata.commands.publish.preview import update_previews
+from errata.errors import StateRefused, ValidationRejected
+from errata.failpoints import failpoint
+from errata.gate.candidate import assemble_candidate, describe_candidate, measure_candidate, require_adopted_chunks
+from errata.gate.threshold_changes import RULES, change_thresholds, read_threshold_changes, with_current_thresholds
+from errata.gate.verdict.findings import CandidateSummary
+from errata.gate.verdict.judge import judge_candidate
+from errata.gate.warnings import accept_warnings, find_valid_acceptances
+from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord, VerdictRecord
+from errata.live_writers.freeze import freeze_partitions
+from errata.live_writers.rebase import rebase_if_written
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.product import Role
+from errata.model.rebase import apply_recounts
+from errata.model.run import RunState
+from errata.ports.measure import Measurement
+from errata.publishing.erasure import check_candidate_erasure
+from errata.publishing.expected_files import find_written_partitions
+from errata.publishing.late_inputs import notice_late_inputs, read_late_inputs
+from errata.publishing.live_writes import LIVE_WRITE_SEEN, notice_live_writes, read_live_writes
+from errata.publishing.recovery import recover_open_intents
+from errata.publishing.selection import read_refs
+from errata.publishing.sweep import sweep_refs
+from errata.text.numbers import plural
+from errata.views import ValidateView
+from errata.workspace import Workspace
+
+S = RunState
+_JUDGEABLE_STATES = frozenset({S.STAGED, S.REJECTED, S.VALIDATED})
+
+
+def validate_run(
+    workspace: Workspace, actor: Actor, run_id: str, accept: Mapping[str, str], thresholds: str | None = None
+) -> ValidateView:
+    """Verdict on the run's candidate; raises ``ValidationRejected`` if it does not pass.
+
+    ``thresholds`` is the reason for using the thresholds currently in the product file.
+    """
+    run = workspace.ledger.runs.get(run_id)
+    decides = bool(accept) or thresholds is not None
+    deed = "validate --accept" if accept else "validate --thresholds" if decides else "validate"
+    require_role(workspace, actor, (Role.APPROVER,) if decides else (Role.OPERATOR, Role.APPROVER), deed, run.run_id)
+    if decides:
+        require_person(workspace, actor, (Role.APPROVER,), deed, run.run_id)
+        refuse_requester(workspace, actor, run.planned_by, "accept" if accept else "other thresholds", run.run_id)
+    recover_open_intents(workspace, actor, run.table)
+    run = workspace.ledger.runs.get(run.run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    candidate = (
+        _find_measured_candidate(workspace, run, manifest)
+        if run.state in (*_JUDGEABLE_STATES, S.PART_PUBLISHED)
+        else None
+    )
+    # assemble an expired candidate of a partly published run again, because its rest is still to be published
+    is_lost = run.state is S.PART_PUBLISHED and candidate is None
+    if run.state not in _JUDGEABLE_STATES and (not is_lost or decides):
+        if run.state is S.PART_PUBLISHED and candidate is not None:
+            check_candidate_erasure(workspace, actor, run, manifest, candidate)
+        return _report_recorded_verdict(workspace, actor, run, thresholds)
+    chunks = require_adopted_chunks(workspace, run, manifest)
+    with freeze_partitions(workspace, actor, run, manifest):
+        return _judge_candidate(workspace, actor, run, manifest, chunks, candidate, accept, thresholds)
+
+
+def _judge_candidate(
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    chunks: Sequence[ChunkRecord],
+    candidate: CandidateRecord | None,
+    accept: Mapping[str, str],
+    thresholds: str | None,
+) -> ValidateView:
+    if candidate is None:
+        rebase_if_written(workspace, actor, run, manifest)
+        candidate = assemble_candidate(workspace, actor, run, manifest, chunks)
+        sweep_refs(workspace, actor, run.table)
+    # before the measurement, so that rows of erased subjects never reach a verdict
+    check_candidate_erasure(workspace, actor, run, manifest, candidate)
+    measurements = measure_candidate(workspace, actor, run, manifest, candidate)
+    facts = describe_candidate(workspace, manifest, candidate)
+    if thresholds is not None:
+        change_thresholds(workspace, actor, run, manifest, thresholds)
+    rules = apply_recounts(with_current_thresholds(workspace, run, manifest), workspace.ledger.rebases.list(run.run_id))
+    if accept:
+        accept_warnings(workspace, actor, run, accept, judge_candidate(rules, measurements, facts))
+    return _record_verdict(workspace, actor, run, rules, candidate, facts, measurements)
+
+
+def _find_measured_candidate(workspace: Workspace, run: RunRecord, manifest: Manifest) -> CandidateRecord | None:
+    """The existing, measured candidate, if any: judging it again needs neither a scan nor a JVM."""
+    candidate = workspace.ledger.candidates.latest(run.run_id)
+    if candidate is None or candidate.state is not CandidateState.MADE:
+        return None
+    if set(candidate.detail["rows"]) != set(manifest.partitions):
+        return None
+    refs = read_refs(workspace, manifest.target.staging.table) or {}
+    if refs.get(candidate.branch) != candidate.snapshot_id:
+        return None
+    return candidate if workspace.ledger.candidates.measurements(run.run_id, candidate.n) else None
+
+
+def _report_recorded_verdict(
+    workspace: Workspace, actor: Actor, run: RunRecord, thresholds: str | None
+) -> ValidateView:
+    """Recorded verdict of a run that is past its gate; a run that has not reached the gate is refused."""
+    verdict, candidate = (
+        workspace.ledger.candidates.latest_verdict(run.run_id),
+        workspace.ledger.candidates.latest(run.run_id),
+    )
+    if verdict is None or candidate is None or thresholds is not None:
+        what = "other thresholds for" if thresholds is not None else "validate of"
+        error = StateRefused(
+            f"{what} {run.run_id} was refused; expected a run that is staged and not yet published, found {run.state}",
+            state="nothing was changed",
+            hint=f"errata run {run.run_id}" if run.state in (S.APPROVED, S.RUNNING) else f"errata status {run.run_id}",
+        )
+        workspace.ledger.audit.record_refusal(run.run_id, actor, "validate", error.message)
+        raise error
+    return recorded_verdict_view(workspace, run, verdict, candidate)
+
+
+def recorded_verdict_view(
+    workspace: Workspace, run: RunRecord, verdict: VerdictRecord, candidate: CandidateRecord
+) -> ValidateView:
+    """View of a verdict from the ledger."""
+    return ValidateView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=True,
+        passed=verdict.passed,
+        snapshot_id=candidate.snapshot_id or "",
+        candidate=candidate.branch,
+        checks=verdict.checks,
+        measured=len(workspace.ledger.candidates.measurements(run.run_id, candidate.n)),
+        thresholds=_list_threshold_changes(workspace, run),
+        release_digest=find_release_digest(workspace, run),
+        single_user=workspace.project.single_user,
+        late_inputs=read_late_inputs(workspace, run),
+    )
+
+
+def _list_threshold_changes(workspace: Workspace, run: RunRecord) -> tuple[Mapping[str, Any], ...]:
+    return tuple(
+        {key: change[key] for key in ("person", "why", "changes")} for change in read_threshold_changes(workspace, run)
+    )
+
+
+def _record_live_writes(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+    """Record live writes to the partitions; returns the partitions whose publication would be refused now."""
+    if written := find_written_partitions(workspace, run, manifest):
+        notice_live_writes(workspace, actor, run, manifest, "validate")
+        explained = {name for one in read_live_writes(workspace, run) for name in one.partitions}
+        if rest := [name for name in written if name not in explained]:
+            workspace.ledger.audit.note(
+                run.run_id, actor, LIVE_WRITE_SEEN, {"seen_by": "validate", "partitions": rest, "commits": []}
+            )
+    return written
+
+
+def _record_verdict(
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    manifest: Manifest,
+    candidate: CandidateRecord,
+    facts: CandidateSummary,
+    measurements: tuple[Measurement, ...],
+) -> ValidateView:
+    verdict = judge_candidate(manifest, measurements, facts)
+    if accepted := find_valid_acceptances(workspace, run, verdict):
+        verdict = judge_candidate(manifest, measurements, facts, accepted)
+    checks: tuple[Mapping[str, Any], ...] = tuple(to_plain(check) for check in verdict.checks)
+    before = workspace.ledger.candidates.latest_verdict(run.run_id)
+    thresholds = digest_of([*(getattr(manifest, name) for name in RULES), [to_plain(a) for a in accepted]])
+    already = (
+        before is not None
+        and (before.candidate_n, before.thresholds_digest) == (candidate.n, thresholds)
+        and [dict(check) for check in before.checks] == [dict(check) for check in checks]
+    )
+    if not already:
+        workspace.ledger.candidates.record_verdict(run.run_id, candidate.n, verdict.passed, checks, thresholds, actor)
+        failpoint("validate.after_verdict")
+    run = workspace.ledger.runs.get(run.run_id)
+    update_previews(workspace, actor, run, manifest, candidate, passed=verdict.passed)
+    if not before:
+        notice_late_inputs(workspace, actor, run, manifest, manifest.partitions, "validate")
+    view = ValidateView(
+        run_id=run.run_id,
+        state=run.state.value,
+        already=already,
+        passed=verdict.passed,
+        snapshot_id=candidate.snapshot_id or "",
+        candidate=candidate.branch,
+        checks=checks,
+        measured=len(measurements),
+        conflicts=() if before else _record_live_writes(workspace, actor, run, manifest),
+        thresholds=_list_threshold_changes(workspace, run),
+        release_digest=find_release_digest(workspace, run),
+        single_user=workspace.project.single_user,
+        late_inputs=read_late_inputs(workspace, run),
+    )
+    if verdict.passed:
+        return view
+    blocking = [p for p in verdict.problems if p.level == "block"]
+    warned = sorted({p.name for p in verdict.problems if p.level == "warn"})
+    hint = (
+        f"correct the transform and plan again with --supersede {run.run_id}"
+        if blocking
+        else f'if they are right, an approver says so: errata validate {run.run_id} --accept "{warned[0]}=WHY"'
+    )
+    counted = Counter((problem.name, problem.level) for problem in verdict.problems)
+    told = [f"{name} {'blocks' if level == 'block' else 'warns'} in {n}" for (name, level), n in counted.items()]
+    raise ValidationRejected(
+        f"{plural(len(verdict.problems), 'finding stands', 'findings stand')} in the way: {', '.join(told)}; "
+        f"first: {verdict.problems[0].partition or 'the candidate'}: {verdict.problems[0].message}",
+        state="main is unchanged; the candidate is kept for a look: errata diff " + run.run_id,
+        hint=hint,
+        validation=view,
+    )

@@ -1,0 +1,1 @@
+"""Commands for auditors and for upkeep: evidence, erase, cleanup."""

@@ -1,0 +1,1 @@
+"""User-defined hooks: the break-glass alarm and health probes."""

@@ -1,0 +1,1 @@
+"""Commits to Iceberg tables through the Java API, each a single compare-and-swap."""

@@ -1,0 +1,104 @@
+"""The list of erased subjects: an Iceberg table of keyed hashes, created, read and appended to with pyiceberg.
+
+The list only grows, through :meth:`IcebergErasureList.add`; its newest snapshot is the watermark. Concurrent additions
+retry after a lost race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from errata.engines.iceberg.metadata.tables import TableLoader
+from errata.errors import EngineError, ErrataError, KeyRefused, NotFound
+from errata.model.product.erasure import KEY_CHECK, SUBJECT, build_hasher, compute_key_check
+from errata.ports.erasure import ErasedSubjects
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+_TRIES = 8
+
+
+class IcebergErasureList:
+    """The erasure list of a project."""
+
+    def __init__(self, tables: TableLoader, table: str, key: Callable[[], bytes]) -> None:
+        self._tables, self._key = tables, key
+        self.table = table
+
+    def watermark(self) -> str:
+        """See the port."""
+        try:
+            snapshot = self._tables.load(self.table).metadata.current_snapshot()
+        except NotFound as error:
+            raise NotFound(
+                f"the list of erased subjects {self.table} was not found; expected it where a product names subjects",
+                state="nothing was changed",
+                hint='errata erase add --from FILE --reason "…" makes it; an empty FILE will do',
+            ) from error
+        return str(snapshot.snapshot_id) if snapshot else ""
+
+    def hasher(self) -> Callable[[str], str]:
+        """See the port."""
+        return self._hasher(self._tables.load(self.table))
+
+    def add(self, subjects: Collection[str]) -> int:
+        """See the port."""
+        from pyiceberg.schema import Schema
+        from pyiceberg.types import NestedField, StringType
+
+        schema = Schema(NestedField(1, SUBJECT, StringType(), required=True))
+        self._tables.create(self.table, schema, {"format-version": "2", KEY_CHECK: compute_key_check(self._key())})
+        again = Retrying(
+            # a lost race, no answer or a lock: drivers' exceptions have no common base, and each try re-reads the list
+            retry=retry_if_exception(lambda error: isinstance(error, Exception) and not isinstance(error, ErrataError)),
+            wait=wait_random_exponential(0.1, max=3),
+            stop=stop_after_attempt(_TRIES),
+            reraise=True,
+        )
+        added: set[str] = set()
+        try:
+            again(self._append, subjects, added)
+            return len(added)
+        except ErrataError:
+            raise
+        except Exception as error:
+            trouble = f"{type(error).__name__} {error}".splitlines()[0]
+            raise EngineError(
+                f"{self.table} could not be added to in {_TRIES} tries; the last ended with {trouble}",
+                state="who was added by a try without an answer is on the list",
+                hint="errata erase add with the same FILE adds those who are missing",
+            ) from error
+
+    def _append(self, subjects: Collection[str], added: set[str]) -> None:
+        """Append the missing subjects, and add them to ``added``.
+
+        ``added`` is kept over tries, because a try without an answer may have landed.
+        """
+        import pyarrow as pa
+
+        table = self._tables.load(self.table)
+        hashed = self._hasher(table)
+        known = set(table.scan(selected_fields=(SUBJECT,)).to_arrow()[SUBJECT].to_pylist())
+        new = sorted({hashed(subject) for subject in subjects} - known)
+        added.update(new)
+        if new:
+            kind = pa.schema([pa.field(SUBJECT, pa.string(), nullable=False)])
+            table.append(pa.table({SUBJECT: new}, schema=kind))
+
+    def _hasher(self, table: Table) -> Callable[[str], str]:
+        key, found = self._key(), table.properties.get(KEY_CHECK)
+        if found != compute_key_check(key):
+            told = "another key" if found else "no sign of any: it was not made by errata erase add"
+            raise KeyRefused(
+                f"the key was refused; expected erasure.key with which {self.table} was made, found {told}",
+                state="nothing was changed",
+                hint="set erasure.key to the key of that list; with another one nobody on it would be found",
+            )
+        return build_hasher(key)
+
+
+_conforms: type[ErasedSubjects] = IcebergErasureList

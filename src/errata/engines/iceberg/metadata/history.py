@@ -1,0 +1,328 @@
+"""Commits to main by partition, and the table at an earlier snapshot. No JVM; reads metadata, opens no data file.
+
+A commit's changes are in the manifests that it wrote itself, so reading a commit costs its own manifests and its
+manifest list. The snapshot log and the parent chain prove what main held; a tag proves it where expiry cut both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from errata.engines.iceberg.metadata.bounds import ColumnBounds
+from errata.engines.iceberg.metadata.data_files import scan_target
+from errata.engines.iceberg.metadata.partition_fields import column_types, find_spec_field
+from errata.engines.iceberg.metadata.tables import TableLoader
+from errata.errors import NotFound, UsageError
+from errata.model.duration import parse_instant
+from errata.model.partition import Grain
+from errata.model.refs import GUARD, PREFIX
+from errata.model.table import Commit, Departure, History, Touch
+from errata.model.types import is_assignable
+from errata.ports.tables import HistoryReader, PartitionSize, PastTarget
+from errata.text.numbers import format_moment
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
+
+_ADDED, _REMOVED = 1, 2
+_MAX_TAGS_SHOWN = 6
+
+
+class IcebergHistory:
+    """Reads who wrote what to main, and what main held at a snapshot."""
+
+    def __init__(self, tables: TableLoader) -> None:
+        self._tables = tables
+
+    def commits(
+        self,
+        table: str,
+        column: str,
+        grain: Grain,
+        partitions: Sequence[str],
+        most: int | None = None,
+        since: str | None = None,
+    ) -> History:
+        """See the port."""
+        return _walk_commits(self._tables.load(table), since, column, grain, partitions, most)
+
+    def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
+        """See the port."""
+        found = self._tables.load(table)
+        line = _main_ancestors(found)
+        gone = [snapshot for snapshot in snapshots if int(snapshot) not in line]
+        return {snapshot: _find_departure(found, line, int(snapshot)) for snapshot in gone}
+
+    def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> PastTarget:
+        """See the port."""
+        found = self._tables.load(table)
+        snapshot = _resolve_snapshot(found, table, asked)
+        then = found.schemas()[snapshot.schema_id] if snapshot.schema_id is not None else found.schema()
+        columns, problems = _map_columns(then, found.schema())
+        sizes = _measure_partitions(found, snapshot, column, grain, partitions) if not problems else {}
+        return PastTarget(
+            snapshot_id=str(snapshot.snapshot_id),
+            at_ms=snapshot.timestamp_ms,
+            partitions=sizes,
+            columns=columns,
+            problems=problems,
+            since=_walk_commits(found, str(snapshot.snapshot_id), column, grain, partitions, None),
+        )
+
+
+def _walk_commits(
+    table: Table, until: str | None, column: str, grain: Grain, partitions: Sequence[str], most: int | None
+) -> History:
+    """Commits that touched the partitions, from main's head back to a snapshot or to the beginning."""
+    wanted = frozenset(partitions)
+    found: list[Commit] = []
+    current = table.metadata.current_snapshot()
+    if current is None:
+        return History((), complete=until is None)
+    while current is not None and str(current.snapshot_id) != until:
+        commit = _build_commit(table, current, column, grain, wanted)
+        if commit.touched or commit.touches_everything:
+            if most is not None and len(found) == most:
+                return History(tuple(found), complete=False)
+            found.append(commit)
+        parent = current.parent_snapshot_id
+        if parent is None:
+            return History(tuple(found), complete=until is None)
+        current = table.metadata.snapshot_by_id(parent)
+    return History(tuple(found), complete=current is not None)
+
+
+def _build_commit(table: Table, snapshot: Snapshot, column: str, grain: Grain, partitions: frozenset[str]) -> Commit:
+    touched: dict[str, Touch] = {}
+    everything = False
+    for partition, status, content, rows in _iterate_changes(table, snapshot, column, grain, partitions):
+        everything = everything or partition is None
+        if partition in partitions:
+            touched[partition] = _add_change(touched.get(partition, Touch()), status, content, rows)
+    summary: dict[str, str] = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
+    parent = snapshot.parent_snapshot_id
+    return Commit(
+        snapshot_id=str(snapshot.snapshot_id),
+        operation=snapshot.summary.operation.value if snapshot.summary else "unknown",
+        at_ms=snapshot.timestamp_ms,
+        application=_format_application(summary),
+        touched=touched,
+        touches_everything=everything,
+        summary=summary,
+        parent_id=str(parent) if parent is not None and table.metadata.snapshot_by_id(parent) else None,
+    )
+
+
+def _format_application(summary: Mapping[str, str]) -> str:
+    """Name and id of the application that wrote, as far as the engine recorded them.
+
+    The name identifies the job, the id its execution.
+    """
+    name, number = summary.get("app-name"), summary.get("app-id") or summary.get("spark.app.id")
+    if name and number and name != number:
+        return f"{name} ({number})"
+    return name or number or summary.get("engine-name") or "unknown"
+
+
+def _iterate_changes(
+    table: Table, snapshot: Snapshot, column: str, grain: Grain, wanted: frozenset[str]
+) -> Iterator[tuple[str | None, int, int, int]]:
+    """(partition, added or removed, content, rows) of every changed file that may be in the wanted partitions.
+
+    The partition is None if neither spec nor bounds determine it.
+    """
+    bounds = ColumnBounds(table.schema(), column, grain)
+    for manifest in snapshot.manifests(table.io):
+        if manifest.added_snapshot_id != snapshot.snapshot_id:
+            continue
+        place = find_spec_field(table.specs()[manifest.partition_spec_id], table.schema(), column, grain)
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
+            if entry.status not in (_ADDED, _REMOVED) or entry.snapshot_id != snapshot.snapshot_id:
+                continue
+            file = entry.data_file
+            content = int(file.content or 0)
+            # the stored value gives the partition only if it lies within one partition of the product; else the bounds
+            if place is not None and place.is_exact:
+                name = place.text(file.partition[place.position])
+            else:
+                name = bounds.only(file) if content == 0 else None
+                if name is None and content == 0 and not bounds.span(file).filter_possible(wanted):
+                    continue
+            yield name, int(entry.status), content, file.record_count
+
+
+def _add_change(before: Touch, status: int, content: int, rows: int) -> Touch:
+    if content:
+        return Touch(before.added_rows, before.removed_rows, before.added_deletes + (status == _ADDED) * rows)
+    if status == _ADDED:
+        return Touch(before.added_rows + rows, before.removed_rows, before.added_deletes)
+    return Touch(before.added_rows, before.removed_rows + rows, before.added_deletes)
+
+
+def _resolve_snapshot(table: Table, name: str, asked: str) -> Snapshot:
+    """The snapshot of main given by a snapshot id, a tag or a time."""
+    metadata, text = table.metadata, asked.strip()
+    known = _list_main_snapshots(table)
+    tags = {tag: ref.snapshot_id for tag, ref in metadata.refs.items() if ref.snapshot_ref_type == "tag"}
+    guard = metadata.refs[GUARD].snapshot_id if GUARD in metadata.refs else None
+    if text in tags and tags[text] != guard:
+        return _require_snapshot(table, tags[text])
+    if text in metadata.refs:
+        kind = "a fence" if text in tags else "a branch"
+        raise _build_restore_error(table, name, asked, f"{text} is {kind}: main never held it")
+    if text.isascii() and text.isdecimal() and len(text) < 20:
+        number = int(text)
+        if number in known or (number in tags.values() and number != guard):
+            return _require_snapshot(table, number)
+        gone = metadata.snapshot_by_id(number) is None
+        raise _build_restore_error(table, name, asked, "it is not there (any more)" if gone else "main never held it")
+    try:
+        at = parse_instant(text)
+    except UsageError:
+        raise _build_restore_error(
+            table, name, asked, f"{text!r} is no snapshot, tag or time (2026-02-14T03:00Z)"
+        ) from None
+    then = _find_snapshot_at(table, int(at.timestamp() * 1000))
+    if then is None or metadata.snapshot_by_id(then) is None:
+        raise _build_restore_error(
+            table, name, asked, f"nothing of {format_moment(at.astimezone(UTC).isoformat())} UTC is there any more"
+        )
+    return _require_snapshot(table, then)
+
+
+def _find_departure(table: Table, line: Mapping[int, int], number: int) -> Departure:
+    """When and for which snapshot main left a snapshot that is not in ``line``, main's ancestry from its head back."""
+    metadata = table.metadata
+    oldest = metadata.snapshot_by_id(list(line)[-1]) if line else None
+    known = metadata.snapshot_by_id(number)
+    begins = oldest is None or oldest.parent_snapshot_id is None
+    # expiry only cuts the old end of the ancestry, so a newer snapshot that is missing from it has really left main
+    is_sure = begins or (known is not None and oldest is not None and known.timestamp_ms > oldest.timestamp_ms)
+    log = metadata.snapshot_log
+    descended = _find_descendants(table, number)
+    last = max((n for n, entry in enumerate(log) if entry.snapshot_id in descended), default=None)
+    if last is not None and last + 1 < len(log):
+        return Departure(str(log[last + 1].snapshot_id), log[last + 1].timestamp_ms, is_sure)
+    own = _walk_parents(table, number)
+    shared = [one for one in line if one in own]
+    if shared:
+        return Departure(str(shared[0]), None, is_sure)
+    # replacing a table starts a new log, so its first entry is the time of departure
+    return Departure(None, log[0].timestamp_ms if begins and log else None, is_sure)
+
+
+def _walk_parents(table: Table, number: int) -> dict[int, int]:
+    """A snapshot and its ancestors with their times, newest first, as far as expiry left them."""
+    known = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+    found: dict[int, int] = {}
+    current = known.get(number)
+    while current is not None:
+        found[current.snapshot_id] = current.timestamp_ms
+        current = known.get(current.parent_snapshot_id) if current.parent_snapshot_id is not None else None
+    return found
+
+
+def _find_descendants(table: Table, number: int) -> frozenset[int]:
+    """A snapshot and everything that was committed on top of it."""
+    found = {number}
+    for snapshot in sorted(table.metadata.snapshots, key=lambda one: one.sequence_number or 0):
+        if snapshot.parent_snapshot_id in found:
+            found.add(snapshot.snapshot_id)
+    return frozenset(found)
+
+
+def _require_snapshot(table: Table, number: int) -> Snapshot:
+    found = table.metadata.snapshot_by_id(number)
+    if found is None:
+        raise NotFound(f"snapshot {number} is named in the table's metadata and is not in it")
+    return found
+
+
+def _find_snapshot_at(table: Table, at_ms: int) -> int | None:
+    """The snapshot that main held at a time; the log lists a snapshot again if main was set back to it."""
+    log = [(entry.timestamp_ms, entry.snapshot_id) for entry in table.metadata.snapshot_log]
+    # ancestors missing from the log were committed to a branch, unless they are older than the log itself
+    older = [(at, number) for number, at in _main_ancestors(table).items() if not log or at < log[0][0]]
+    held = sorted((entry for entry in (*older, *log) if entry[0] <= at_ms), key=lambda entry: entry[0])
+    return held[-1][1] if held else None  # last of a millisecond: some writers delete, then append
+
+
+def _main_ancestors(table: Table) -> dict[int, int]:
+    head = table.metadata.current_snapshot_id
+    return _walk_parents(table, head) if head is not None else {}
+
+
+def _list_main_snapshots(table: Table) -> dict[int, int]:
+    """Every existing snapshot that main is known to have held, with the time it became current; oldest first."""
+    metadata = table.metadata
+    found = _main_ancestors(table) | {
+        entry.snapshot_id: entry.timestamp_ms for entry in reversed(metadata.snapshot_log)
+    }
+    there = {number: at for number, at in found.items() if metadata.snapshot_by_id(number) is not None}
+    return dict(sorted(there.items(), key=lambda item: item[1]))
+
+
+def _build_restore_error(table: Table, name: str, asked: str, why: str) -> NotFound:
+    known = _list_main_snapshots(table)
+    told = "it has no snapshot"
+    if known:
+        (first, at), (last, until) = next(iter(known.items())), list(known.items())[-1]
+        told = f"main is known from {_format_time(at)} (snapshot {first}) to {_format_time(until)} (snapshot {last})"
+    tags = [tag for tag, ref in table.metadata.refs.items() if ref.snapshot_ref_type == "tag"]
+    own = sorted(tag for tag in tags if not tag.startswith(PREFIX))
+    more = f" and {len(own) - _MAX_TAGS_SHOWN} more" if len(own) > _MAX_TAGS_SHOWN else ""
+    return NotFound(
+        f"--restore {asked} was refused; {why}; {name}: {told}; tags: "
+        f"{', '.join(own[:_MAX_TAGS_SHOWN]) or 'none'}{more}",
+        state="nothing was planned; no table was touched",
+        hint=f"errata history {name} PARTITION",
+        table=name,
+    )
+
+
+def _format_time(at_ms: int) -> str:
+    return f"{format_moment(datetime.fromtimestamp(at_ms / 1000, UTC).isoformat())} UTC"
+
+
+def _measure_partitions(
+    table: Table, snapshot: Snapshot, column: str, grain: Grain, partitions: Sequence[str]
+) -> dict[str, PartitionSize]:
+    live = scan_target(table, snapshot, column, grain, partitions)
+    return {
+        name: PartitionSize(size.rows, size.bytes, size.files, live.fingerprints[name])
+        for name in partitions
+        if (size := live.totals.get(name)) is not None
+    }
+
+
+def _map_columns(then: Schema, now: Schema) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """Current column names mapped to their old names, matched by field id; and what cannot be restored."""
+    kinds_then, kinds_now = column_types(then), column_types(now)
+    old = {field.field_id: field for field in then.fields}
+    ids_now = {field.field_id for field in now.fields}
+    problems = [
+        f"column {field.name} ({kinds_then[field.name]}) was removed since; its values cannot be put back"
+        for field in then.fields
+        if field.field_id not in ids_now
+    ]
+    columns: dict[str, str] = {}
+    for field in now.fields:
+        before = old.get(field.field_id)
+        if before is None:
+            if field.required:
+                problems.append(f"column {field.name} was added since and may not be NULL")
+            elif getattr(field, "initial_default", None) is not None:
+                problems.append(f"column {field.name} was added since with a default value, which old rows would lose")
+            continue
+        columns[field.name] = before.name
+        if not is_assignable(kinds_then[before.name], kinds_now[field.name]):
+            was, is_ = kinds_then[before.name], kinds_now[field.name]
+            problems.append(f"column {field.name} was {was} then and is {is_} now; values are never cast for you")
+    return columns, tuple(problems)
+
+
+_conforms: type[HistoryReader] = IcebergHistory

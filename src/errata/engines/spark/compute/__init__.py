@@ -1,0 +1,1 @@
+"""Compute chunks: load the transform, run it, check its output against the contract."""

@@ -1,0 +1,232 @@
+"""Compute one chunk and append it to the run branch: inputs, transform, lineage, output contract, one write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
+
+from errata.engines.failures import cause_of, classify_error
+from errata.engines.files.source import FileSource
+from errata.engines.spark.columns import in_partitions, partition_text
+from errata.engines.spark.compute.lineage import build_lineage, deterministic_id, stamp
+from errata.engines.spark.compute.merge import DELETED, find_merge_violation, mark_deletions, merge_rows
+from errata.engines.spark.compute.output_contract import conform_output, find_null_violation
+from errata.engines.spark.compute.restore import read_restored_rows
+from errata.engines.spark.compute.transforms import load_transform, pickle_by_value
+from errata.engines.spark.inputs.frames import add_later_columns, list_pinned_files, read_input_frames, read_snapshot
+from errata.engines.spark.measure.aggregates import digest_partitions
+from errata.engines.spark.measure.measurer import SparkMeasurer
+from errata.engines.spark.runtime.costs import read_job_costs
+from errata.engines.spark.runtime.spark_session import SparkRuntime
+from errata.engines.spark.write.append import SparkWriter
+from errata.engines.spark.write.quarantine import TransformQuarantine, write_quarantine
+from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed, UsageError
+from errata.failpoints import failpoint
+from errata.model.context import Context, Mode
+from errata.model.partition import end_of, format_ranges, sort_oldest_first, start_of
+from errata.model.product import Merge
+from errata.model.refs import run_branch
+from errata.ports.compute import TRIAL, ChunkEngine, ChunkWork
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from errata.ports.measure import Measurer
+
+
+class SparkChunkEngine:
+    """Computes chunks on one Spark session."""
+
+    def __init__(
+        self,
+        runtime: SparkRuntime,
+        writer: SparkWriter,
+        sources: FileSource,
+        cache: Path,
+        ensure_quarantine: Callable[[str], None],
+    ) -> None:
+        self._runtime = runtime
+        self._writer = writer
+        self._sources = sources
+        self._cache = cache
+        self._ensure_quarantine = ensure_quarantine
+        self._fates: dict[str, Mapping[str, int]] = {}  # counts of input rows by outcome, by attempt
+
+    def check_sources(self, work: ChunkWork) -> None:
+        """Re-stat every pinned file this chunk reads."""
+        files = list_pinned_files(work.manifest, work.parts, work.chunk.partitions)
+        if problems := self._sources.verify(files):
+            shown = "\n".join(f"  {problem}" for problem in problems[:20])
+            raise SourceChanged(
+                f"{len(problems)} of {len(files)} source files of chunk {work.chunk.chunk_id} are not as planned:\n"
+                + shown,
+                state="nothing of this chunk was staged; main is unchanged",
+                hint=f"restore the files and errata retry {work.run_id}, or plan again with --supersede {work.run_id}",
+                files=problems,
+            )
+
+    def append(self, work: ChunkWork) -> None:
+        """Compute the chunk and append it once, marked with the attempt; its Spark jobs run in a group of that name."""
+        session = self._runtime.session
+        session.sparkContext.setJobGroup(work.attempt, f"chunk {work.chunk.chunk_id}", interruptOnCancel=True)
+        if self._runtime.pool is not None:
+            session.sparkContext.setLocalProperty("spark.scheduler.pool", self._runtime.pool)
+        aside = TransformQuarantine(work.manifest)
+        output = self._compute_output(work, aside)
+        # quarantine first, so that every row is accounted for once the output lands
+        self._fates[work.attempt] = self._translate_errors(
+            work, partial(write_quarantine, session, self._writer, work, aside, self._ensure_quarantine)
+        )
+        failpoint("stage.before_commit")
+        table, mark = work.manifest.target.staging.table, ("errata.attempt", work.attempt)
+        properties = {"errata.run": work.run_id}
+        self._translate_errors(
+            work, partial(self._writer.append, output, table, run_branch(work.run_id), mark, properties)
+        )
+        failpoint("stage.after_commit")
+
+    def _compute_output(
+        self, work: ChunkWork, aside: TransformQuarantine | None = None, spread: int | None = None
+    ) -> DataFrame:
+        manifest = work.manifest
+        if manifest.restored is not None:
+            return read_restored_rows(self._runtime.session, manifest, manifest.restored, work.chunk.partitions)
+        code = manifest.code
+        build = load_transform(work.parts[code.zip_digest], code.zip_digest, code.call, self._cache)
+        inputs = read_input_frames(self._runtime.session, manifest, work.parts, work.chunk.partitions, work.earlier)
+        if spread is not None:
+            inputs = {name: rows.repartition(spread) for name, rows in inputs.items()}
+        frame = self._translate_errors(
+            work, partial(build, build_context(work, aside or TransformQuarantine(manifest)), **inputs)
+        )
+        pickle_by_value()
+        lineage = build_lineage(work.run_id, manifest, work.chunk)
+        wanted = {name: lineage[name] for name in manifest.lineage_columns}
+        frame, leave_out = stamp(frame, wanted), manifest.has_override("schema")
+        if manifest.publish.merge is None:
+            return conform_output(frame, manifest.target, may_leave_out=leave_out)
+        return self._merge_output(work, frame, may_leave_out=leave_out)
+
+    def _merge_output(self, work: ChunkWork, frame: DataFrame, *, may_leave_out: bool) -> DataFrame:
+        """The rows of the base snapshot in these partitions, with the transform's rows merged in."""
+        target, merge = work.manifest.target, work.manifest.publish.merge or Merge()
+        changes = self._translate_errors(work, partial(mark_deletions, frame, merge))
+        markers = [name for name in changes.columns if name in merge.markers and name not in target.columns]
+        changes = conform_output(changes.drop(*markers), target, may_leave_out=may_leave_out, beside=(DELETED,))
+        partitions = work.chunk.partitions
+        base = read_snapshot(self._runtime.session, target.table, target.base_snapshot_id, len(partitions))
+        prior = add_later_columns(base, target)
+        prior = prior.where(in_partitions(target.column, target.column_type, target.grain, partitions))
+        return merge_rows(prior, changes, target, merge.version, partitions, work.manifest.classified)
+
+    def explain(self, work: ChunkWork, error: Exception) -> ErrataError:
+        """See the port."""
+        where = f"chunk {work.chunk.chunk_id}"
+        known = classify_error(error, where, self._runtime.exit_code)
+        return known or EngineError(
+            f"{where} could not be staged: {cause_of(error)}",
+            state="nothing of this chunk was adopted; main is unchanged",
+            hint=f"log: {self._runtime.log}",
+        )
+
+    def cost(self, work: ChunkWork) -> Mapping[str, int]:
+        """See the port."""
+        fates = self._fates.pop(work.attempt, {})
+        return {**read_job_costs(self._runtime.session.sparkContext, work.attempt), **fates}
+
+    def digests(self, work: ChunkWork, parallelism: int) -> Mapping[str, str]:
+        """See the port. Computes the chunk with other tasks, splits and row order, which must not change the result."""
+        target, session = work.manifest.target, self._runtime.session
+        columns = sorted(set(target.columns) - set(work.manifest.lineage_columns))
+        with _override_conf(session, {"spark.sql.shuffle.partitions": str(parallelism)}):
+            output = self._compute_output(work, spread=parallelism)
+            try:
+                found = self._translate_errors(
+                    work, partial(digest_partitions, output, target, work.chunk.partitions, columns)
+                )
+            except UsageError as error:
+                # a digest that cannot be computed is a fault of the transform's output, not of a check
+                raise TransformFailed(f"chunk {work.chunk.chunk_id}: {error.message}") from error
+        return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
+
+    @contextmanager
+    def trial(self, work: ChunkWork) -> Iterator[tuple[Measurer, Mapping[str, int]]]:
+        """See the port. The output is computed once and cached, because both the gate and the diff read it."""
+        target, session = work.manifest.target, self._runtime.session
+        output = self._compute_output(work).persist()
+        try:
+            text = partition_text(target.column, target.column_type, target.grain).alias("partition")
+            counted = self._translate_errors(work, output.groupBy(text).count().collect)
+            rows = {row["partition"]: int(row["count"]) for row in counted}
+            yield SparkMeasurer(session, work.parts.__getitem__, unwritten={TRIAL: output}), rows
+        finally:
+            output.unpersist()
+
+    def _translate_errors(self, work: ChunkWork, act: Callable[[], Any]) -> Any:
+        try:
+            return act()
+        except ErrataError:
+            raise
+        except (Exception, SystemExit) as error:
+            shown = format_ranges(work.manifest.target.grain, work.chunk.partitions)
+            where = f"chunk {work.chunk.chunk_id} ({shown})"
+            if broken := find_null_violation(error, where) or find_merge_violation(error, where):
+                raise broken from error
+            if known := classify_error(error, where, self._runtime.exit_code):
+                raise known from error
+            if work.manifest.restored is not None and isinstance(error, Exception):  # no transform was involved
+                raise self.explain(work, error) from error
+            raise TransformFailed(
+                f"{where} failed in {work.manifest.code.call}: {cause_of(error)}",
+                state="nothing of this chunk was staged; main is unchanged",
+                chunk_id=work.chunk.chunk_id,
+                partitions=list(work.chunk.partitions),
+            ) from error
+
+    def cancel(self, work: ChunkWork) -> None:
+        """Cancel the attempt's Spark jobs; does nothing if the JVM is gone."""
+        with suppress(Py4JError, OSError):
+            self._runtime.session.sparkContext.cancelJobGroup(work.attempt)
+
+
+def build_context(work: ChunkWork, aside: TransformQuarantine) -> Context:
+    """The context passed to the transform; rows that it quarantines are collected in ``aside``."""
+    manifest, grain = work.manifest, work.manifest.target.grain
+    partitions = sort_oldest_first(grain, work.chunk.partitions)
+    timed = [name for name in partitions if grain.is_time and name != "null"]
+    return Context(
+        run_id=work.run_id,
+        product=manifest.product,
+        mode=Mode.BACKFILL,
+        clock=datetime.fromisoformat(manifest.as_of),
+        partitions=partitions,
+        start=start_of(grain, timed[0]) if timed else None,
+        end=end_of(grain, timed[-1]) if timed else None,
+        config=manifest.code.config,
+        version=manifest.code.version,
+        lineage=build_lineage(work.run_id, manifest, work.chunk),
+        _deterministic_id=deterministic_id,
+        _stamp=stamp,
+        _quarantine=aside,
+    )
+
+
+@contextmanager
+def _override_conf(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {key: session.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            session.conf.unset(key) if old is None else session.conf.set(key, old)
+
+
+_conforms: type[ChunkEngine] = SparkChunkEngine

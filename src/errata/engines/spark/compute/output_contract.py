@@ -1,0 +1,141 @@
+"""The output contract: a transform's columns are the target's columns, by name, with matching types.
+
+Order does not matter. Only Iceberg's own type promotions are allowed, because a silent cast can change a number. A
+column missing from the output is written as NULL only if the plan overrides the schema check, and never if the column
+is required or part of the key or the partition. A NULL in a required column fails its chunk.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
+
+from errata.errors import OutputContract
+from errata.model.manifest import TargetPin
+
+_PROMOTIONS = {("int", "long"), ("float", "double")}
+_SPARK_NAMES = {
+    "bigint": "long",
+    "timestamp_ntz": "timestamp",
+    "timestamp": "timestamptz",
+    "smallint": "int",
+    "tinyint": "int",
+}
+_SPARK_TYPES = {
+    "boolean": "boolean",
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "date": "date",
+    "timestamp": "timestamp_ntz",
+    "timestamptz": "timestamp",
+}
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_REQUIRED = re.compile(r"errata: (column \S+ of \S+ is required)")
+_UNSTAGED_STATE = "nothing of this chunk was staged; main is unchanged"
+_LEFT_OUT_HINT = (
+    "select exactly the target's columns at the end of the transform, then plan again; a column that is gone for good "
+    'is written as NULL by a plan with --override schema="WHY"'
+)
+
+
+def conform_output(
+    frame: DataFrame, target: TargetPin, *, may_leave_out: bool = False, beside: tuple[str, ...] = ()
+) -> DataFrame:
+    """Select the target's columns in its order; raises ``OutputContract`` listing every difference.
+
+    Errata's own columns (``beside``) stay at the end.
+    """
+    found = {
+        field.name: _to_iceberg_type(field.dataType.simpleString())
+        for field in frame.schema.fields
+        if field.name not in beside
+    }
+    left_out = [name for name in target.columns if name not in found]
+    fixed = {*target.required, *target.key, target.column}
+    problems = [
+        f"column {name} is missing" + (_explain_missing(name, target) if may_leave_out else "")
+        for name in left_out
+        if not may_leave_out or name in fixed
+    ]
+    problems += [f"column {name} is not in {target.table}" for name in found if name not in target.columns]
+    problems += [
+        f"column {name}: expected {wanted}, found {found[name]}"
+        for name, wanted in target.columns.items()
+        if name in found and not is_assignable(found[name], _normalize_type(wanted))
+    ]
+    if problems:
+        raise OutputContract(
+            f"the transform's output does not match {target.table}: {'; '.join(problems)}",
+            state=_UNSTAGED_STATE,
+            hint=_LEFT_OUT_HINT
+            if left_out
+            else "select exactly the target's columns at the end of the transform, then "
+            "plan again; types are never cast for you, with or without an override",
+            problems=problems,
+        )
+    nullable = {field.name for field in frame.schema.fields if field.nullable}
+    return frame.select(
+        *[
+            _build_null_column(name, target) if name in left_out else _select_present(name, target, nullable)
+            for name in target.columns
+        ],
+        *beside,
+    )
+
+
+def find_null_violation(error: BaseException, where: str) -> OutputContract | None:
+    """The error raised by :func:`conform_output` inside Spark; None if the exception has another cause."""
+    found = _REQUIRED.search(str(error))
+    if found is None:
+        return None
+    return OutputContract(
+        f"{where}: {found[1]}, and the transform's output holds NULL in it",
+        state=_UNSTAGED_STATE,
+        hint="give the column a value in every row, then plan again; the table itself may be made to allow NULL",
+    )
+
+
+def is_assignable(found: str, wanted: str) -> bool:
+    """Whether values of one Iceberg type can be written to a column of another without changing them."""
+    if found == wanted or (found, wanted) in _PROMOTIONS:
+        return True
+    narrow, wide = _DECIMAL.fullmatch(found), _DECIMAL.fullmatch(wanted)
+    return bool(narrow and wide and narrow[2] == wide[2] and int(narrow[1]) <= int(wide[1]))
+
+
+def to_spark_type(iceberg_type: str) -> str | None:
+    """The Spark name of a primitive Iceberg type; None for nested and unsupported types."""
+    decimal = _DECIMAL.fullmatch(iceberg_type)
+    return f"decimal({decimal[1]},{decimal[2]})" if decimal else _SPARK_TYPES.get(iceberg_type)
+
+
+def _explain_missing(name: str, target: TargetPin) -> str:
+    kind = "required by the table" if name in target.required else "of the key or the partition"
+    return f", and no override helps: it is {kind}, so it cannot be NULL"
+
+
+def _select_present(name: str, target: TargetPin, nullable: set[str]) -> Column:
+    value = F.col(f"`{name}`")
+    if name not in target.required or name not in nullable:
+        return value
+    # Spark considers nearly every computed column nullable, so NULLs can only be found in the rows
+    return F.coalesce(value, F.raise_error(f"errata: column {name} of {target.table} is required")).alias(name)
+
+
+def _build_null_column(name: str, target: TargetPin) -> Column:
+    kind = to_spark_type(target.columns[name])
+    return (F.lit(None).cast(kind) if kind else F.lit(None)).alias(name)
+
+
+def _to_iceberg_type(simple: str) -> str:
+    return _SPARK_NAMES.get(simple, simple)
+
+
+def _normalize_type(iceberg_type: str) -> str:
+    decimal = _DECIMAL.fullmatch(iceberg_type)
+    return f"decimal({decimal[1]},{decimal[2]})" if decimal else iceberg_type

@@ -1,0 +1,1 @@
+"""Compare two snapshots of a table row by row."""

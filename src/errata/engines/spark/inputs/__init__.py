@@ -1,0 +1,1 @@
+"""Read the pinned inputs of a run as data frames."""

@@ -1,0 +1,1 @@
+"""Measure a candidate: aggregates, checksums, totals, row accounts, rows of erased subjects."""

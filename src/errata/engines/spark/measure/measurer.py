@@ -1,0 +1,219 @@
+"""The measurer: runs the scans of a measure plan, computes partition checksums, and diffs old and new. Read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from errata.engines.spark.columns import in_partitions
+from errata.engines.spark.diff.differ import compare_snapshots
+from errata.engines.spark.inputs.frames import add_later_columns, read_input_frame, read_snapshot
+from errata.engines.spark.measure.aggregates import (
+    PartitionGrouping,
+    digest_partitions,
+    find_filled_columns,
+    measure_scan,
+)
+from errata.engines.spark.measure.grouped_totals import measure_groups
+from errata.engines.spark.measure.row_accounts import measure_accounts
+from errata.model.diff import Diff
+from errata.model.manifest import InputPin, Manifest, TargetPin
+from errata.model.partition import widen_partitions
+from errata.model.rebase import Rebase, split_by_rebase
+from errata.model.table import DataFile
+from errata.ports.measure import (
+    CANDIDATE,
+    CONTENT_A,
+    CONTENT_B,
+    CONTROL,
+    PRIOR,
+    ROW_COUNT,
+    ContentDigest,
+    Measurement,
+    MeasurePlan,
+    Measurer,
+    Scan,
+)
+
+FilesOf = Callable[[TargetPin, str, Sequence[str]], Sequence[DataFile]]
+"""Returns the data files of a target snapshot in these partitions, with the delete files that apply to them."""
+
+
+class SparkMeasurer:
+    """Measures through a Spark session; ``part`` returns the bytes of a manifest part by digest.
+
+    With ``files_of``, a scan that only counts rows is answered from table metadata if that is exact. ``unwritten`` maps
+    names to rows that are in no table, such as a trial's output, to be read like snapshots.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        part: Callable[[str], bytes],
+        files_of: FilesOf | None = None,
+        unwritten: Mapping[str, DataFrame] | None = None,
+    ) -> None:
+        self._session = session
+        self._part = part
+        self._files_of = files_of
+        self._unwritten = unwritten or {}
+
+    def measure(
+        self,
+        manifest: Manifest,
+        plan: MeasurePlan,
+        *,
+        candidate_snapshot: str,
+        prior_snapshot: str | None,
+        rebased: Sequence[Rebase] = (),
+    ) -> tuple[Measurement, ...]:
+        """See the port."""
+        alike = split_by_rebase(manifest, rebased)
+        snapshots = {CANDIDATE: candidate_snapshot, PRIOR: prior_snapshot, CONTROL: prior_snapshot}
+        found: list[Measurement] = []
+        for scan in plan.scans:
+            partitions = manifest.partitions if scan.partitions is None else scan.partitions
+            column: str | None = manifest.target.column
+            kind = manifest.target.column_type
+            if scan.scope not in snapshots:
+                rows, column, kind = self._input(alike, scan.scope.partition(":")[2])
+            elif snapshots[scan.scope] is None:
+                continue
+            elif counted := self._counted(scan, _select_pin(scan, manifest), partitions, snapshots[scan.scope] or ""):
+                found += counted
+                continue
+            else:
+                rows = self._target(_select_pin(scan, manifest), snapshots[scan.scope], partitions)
+            by = PartitionGrouping(column, kind, manifest.target.grain) if column else None
+            if by is not None:
+                found += measure_scan(scan, rows, by, partitions, self._read_lookups(alike, scan))
+            if scan.groups:
+                found += measure_groups(scan, rows, by, partitions)
+        for piece in alike:
+            for pin in piece.inputs:
+                # an input that is read whole is measured once, as planned
+                if pin.is_screened and (piece.partitions if pin.partition else piece is alike[0]):
+                    parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
+                    found += measure_accounts(self._session, piece, pin, parts)
+        return tuple(found)
+
+    def checksums(
+        self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Sequence[str]
+    ) -> dict[str, ContentDigest]:
+        """See the port."""
+        rows = read_snapshot(self._session, table, snapshot_id, len(partitions)).where(
+            _build_scope_condition(pin, partitions)
+        )
+        return digest_partitions(add_later_columns(rows, pin), pin, partitions, columns)
+
+    def filled(
+        self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Mapping[str, str | None]
+    ) -> dict[str, tuple[str, ...]]:
+        """See the port."""
+        rows = read_snapshot(self._session, table, snapshot_id, len(partitions)).where(
+            _build_scope_condition(pin, partitions)
+        )
+        return find_filled_columns(rows, pin, columns)
+
+    def diff(
+        self,
+        manifest: Manifest,
+        candidate_snapshot: str,
+        prior_snapshot: str | None,
+        partitions: Sequence[str],
+        sample: int,
+        measurements: Sequence[Measurement] = (),
+    ) -> Diff:
+        """See the port."""
+        pin = manifest.target
+        columns = sorted(set(pin.columns) - set(manifest.lineage_columns))
+        before = self._rows(pin, prior_snapshot, partitions)
+        after = self._rows(pin.staging, candidate_snapshot, partitions)
+        # a new column is a schema change, not a change of every row, so only the other columns are compared
+        shared = sorted(set(columns) - {new.name for new in pin.new_columns})
+        new = _digests_from_measurements(measurements)
+        if shared != columns or not set(partitions) <= set(new):
+            new = digest_partitions(self._target(pin.staging, candidate_snapshot, partitions), pin, partitions, shared)
+        old = {p: ContentDigest(0, "0", "0") for p in partitions}
+        if prior_snapshot is not None:
+            old = digest_partitions(self._target(pin, prior_snapshot, partitions), pin, partitions, shared)
+        cut = _build_scope_condition(pin, partitions)
+        return compare_snapshots(before.where(cut), after.where(cut), manifest, columns, partitions, old, new, sample)
+
+    def _counted(self, scan: Scan, pin: TargetPin, partitions: Sequence[str], snapshot_id: str) -> list[Measurement]:
+        """Row counts from metadata; empty if the scan measures more, or deletes or shared files make them inexact."""
+        more = scan.unique or scan.unique_in_run or scan.lookups or scan.content or scan.groups
+        if self._files_of is None or set(scan.aggregates) != {ROW_COUNT} or more:
+            return []
+        rows = dict.fromkeys(partitions, 0)
+        for file in self._files_of(pin, snapshot_id, partitions):
+            if file.partition not in rows or file.deletes:
+                return []
+            rows[file.partition] += file.rows
+        return [Measurement(scan.scope, partition, ROW_COUNT, str(count)) for partition, count in rows.items()]
+
+    def _rows(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
+        if snapshot_id is not None and snapshot_id in self._unwritten:
+            return self._unwritten[snapshot_id]
+        return read_snapshot(self._session, pin.table, snapshot_id, len(partitions))
+
+    def _target(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
+        return add_later_columns(
+            self._rows(pin, snapshot_id, partitions).where(_build_scope_condition(pin, partitions)), pin
+        )
+
+    def _read_lookups(self, alike: Sequence[Manifest], scan: Scan) -> dict[str, DataFrame]:
+        """The inputs in which keys are looked up, including look-back and look-ahead."""
+        found = {}
+        for name in sorted({lookup.input for lookup in scan.lookups.values()}):
+            pin = _find_pin(alike[0], name)
+            wide = [
+                replace(one, partitions=widen_partitions(one.target.grain, one.partitions, pin.lookback, pin.lookahead))
+                for one in alike
+            ]
+            found[name] = self._input(wide, name)[0]
+        return found
+
+    def _input(self, alike: Sequence[Manifest], name: str) -> tuple[DataFrame, str | None, str]:
+        """Rows, partition column and column type of an input; each partition is read as pinned."""
+        first = _find_pin(alike[0], name)
+        kind = first.column_type or alike[0].target.column_type
+        cut = [one for one in alike if one.partitions] if first.partition else alike[:1]
+        rows = [self._pinned(one, _find_pin(one, name), kind) for one in cut or alike[:1]]
+        return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), rows), first.partition, kind
+
+    def _pinned(self, manifest: Manifest, pin: InputPin, kind: str) -> DataFrame:
+        parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
+        return read_input_frame(self._session, pin, parts, manifest.partitions, manifest.target.grain, kind)
+
+
+def _find_pin(manifest: Manifest, name: str) -> InputPin:
+    return next(pin for pin in manifest.inputs if pin.name == name)
+
+
+_conforms: type[Measurer] = SparkMeasurer
+
+
+def _select_pin(scan: Scan, manifest: Manifest) -> TargetPin:
+    """The table for a scan of the target: the staging table for a candidate, otherwise the target."""
+    return manifest.target.staging if scan.scope == CANDIDATE else manifest.target
+
+
+def _build_scope_condition(pin: TargetPin, partitions: Sequence[str]) -> Column:
+    return in_partitions(pin.column, pin.column_type, pin.grain, partitions)
+
+
+def _digests_from_measurements(measurements: Sequence[Measurement]) -> dict[str, ContentDigest]:
+    """Candidate digests from the gate's measurements, for partitions that have them."""
+    values: dict[str, dict[str, str]] = {}
+    for one in measurements:
+        if one.scope == CANDIDATE:
+            values.setdefault(one.partition, {})[one.name] = one.value or "0"
+    return {
+        partition: ContentDigest(int(named[ROW_COUNT]), named[CONTENT_A], named[CONTENT_B])
+        for partition, named in values.items()
+        if {ROW_COUNT, CONTENT_A, CONTENT_B} <= set(named)
+    }

@@ -1,0 +1,51 @@
+"""Count the rows of a screened input by outcome, in one grouped count over the pinned input. Read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
+
+from errata.engines.spark.inputs.frames import read_screened
+from errata.engines.spark.inputs.row_rules import OUT
+from errata.engines.spark.measure.aggregates import PartitionGrouping, translate_spark_errors
+from errata.model.manifest import InputPin, Manifest
+from errata.model.partition import WHOLE
+from errata.ports.measure import ROWS_IN, ROWS_USED, Measurement, input_scope, taken_out_measure
+
+
+def measure_accounts(
+    session: SparkSession, manifest: Manifest, pin: InputPin, parts: Mapping[str, bytes]
+) -> list[Measurement]:
+    """Rows in, rows used, and rows removed by each rule, per partition of the run, including zeros."""
+    grain, scope = manifest.target.grain, input_scope(pin.name)
+    kind = pin.column_type or manifest.target.column_type
+    with translate_spark_errors(scope):
+        rows = read_screened(session, pin, parts, manifest.partitions, grain, kind)
+        fate = (F.col(OUT)["action"].alias("action"), F.col(OUT)["reason"].alias("reason"))
+        if pin.partition is None:
+            named = rows.groupBy(*fate).count().withColumn("partition", F.lit(WHOLE))
+        else:
+            by = PartitionGrouping(pin.partition, kind, grain)
+            named = rows.groupBy(by.unit, *fate).count().select(by.text.alias("partition"), "action", "reason", "count")
+        found = [(row["partition"], row["action"], row["reason"], int(row["count"])) for row in named.collect()]
+    planned = (WHOLE,) if pin.partition is None else manifest.partitions
+    seen = [*planned, *sorted({row[0] for row in found} - set(planned))]
+    return [
+        one
+        for name in seen
+        for one in _build_measurements(scope, pin, name, [row[1:] for row in found if row[0] == name])
+    ]
+
+
+def _build_measurements(
+    scope: str, pin: InputPin, partition: str, found: Sequence[tuple[str | None, str | None, int]]
+) -> list[Measurement]:
+    counts = {(action, reason): count for action, reason, count in found}
+    # list rules that removed nothing too, so that a missing number is noticed
+    rules = {(rule.action, rule.name) for rule in pin.row_rules} | {fate for fate in counts if fate != (None, None)}
+    numbers = {ROWS_IN: sum(counts.values()), ROWS_USED: counts.get((None, None), 0)}
+    for action, reason in sorted((str(action), str(reason)) for action, reason in rules):
+        numbers[taken_out_measure(action, reason)] = counts.get((action, reason), 0)
+    return [Measurement(scope, partition, name, str(count)) for name, count in numbers.items()]

@@ -1,0 +1,1 @@
+"""Start and configure Spark and its JVM."""

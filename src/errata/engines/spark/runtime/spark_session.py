@@ -1,0 +1,123 @@
+"""Spark for one project: settings, catalogs, and a session that is started only when rows must be computed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from errata.engines.iceberg.catalogs import spark_conf
+from errata.engines.s3 import to_hadoop_settings
+from errata.engines.spark.runtime.class_archive import archive_options
+from errata.engines.spark.runtime.jvm import start_jvm, submitted_settings
+from errata.engines.spark.runtime.placement import build_driver_settings
+from errata.model.product import Project
+from errata.model.product.throttle import Throttle
+from errata.text.secrets import hide_passwords
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SESSION_DEFAULTS = {"spark.sql.shuffle.partitions": "16"}
+_SESSION_FIXED = {
+    # Iceberg sets this only on the session that is active when files are first written under a name
+    "spark.sql.catalog.default_rewrite_catalog": "org.apache.iceberg.spark.SparkRewriteTableCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    # Spark would expand ${env:NAME} and ${spark.x} in SQL, even in literals, but a partition value is not a template
+    "spark.sql.variable.substitute": "false",
+}
+
+
+class SparkRuntime:
+    """One JVM and one session with this project's catalogs, each started on first use."""
+
+    def __init__(self, project: Project, jars: Sequence[Path], log: Path, session: SparkSession | None = None) -> None:
+        self._project = project
+        self._jars = jars
+        self._log = log
+        self._given = session
+
+    @property
+    def log(self) -> Path:
+        """Log file for Java's output."""
+        return self._log
+
+    @cached_property
+    def gateway(self) -> Any:
+        """The py4j gateway; starts a JVM but no SparkContext."""
+        if self._given is not None:
+            return self._given.sparkContext._gateway  # noqa: SLF001  as in jvm.py
+        return start_jvm(self._settings, self._log, self._redact_text)
+
+    def _redact_text(self, text: str) -> str:
+        return hide_passwords(self._project.redact(text))
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the JVM that was started here; None while it runs."""
+        process = getattr(self.__dict__.get("gateway"), "proc", None)
+        return None if process is None else process.poll()
+
+    def hold_to(self, throttle: Throttle) -> None:
+        """Use the limits of the current run instead of the project's; an existing session keeps its cores."""
+        self._project = replace(self._project, throttle=throttle)
+        self.__dict__.pop("_settings", None)
+
+    @property
+    def pool(self) -> str | None:
+        """The scheduler pool for chunks in a session given by the caller; None in Errata's own application."""
+        return self._project.throttle.pool if self._given is not None else None
+
+    @cached_property
+    def session(self) -> SparkSession:
+        """A separate session with catalogs, UTC and ANSI; other sessions of the application are not changed."""
+        base = self._given or self._base()
+        own = base.newSession()
+        for key, value in build_session_settings(self._project, self.submitted or {}).items():
+            own.conf.set(key, value)
+        return own
+
+    @property
+    def hadoop(self) -> Mapping[str, str]:
+        """Hadoop settings for catalogs opened without a session."""
+        prefix = "spark.hadoop."
+        return {k.removeprefix(prefix): v for k, v in self._settings.items() if k.startswith(prefix)}
+
+    def _base(self) -> SparkSession:
+        from pyspark.sql import SparkSession
+
+        self.gateway  # noqa: B018  the JVM first, with its output in the log
+        builder = SparkSession.builder
+        for key, value in self._settings.items():
+            if key not in (self.submitted or {}):
+                builder = builder.config(key, value)
+        return builder.getOrCreate()
+
+    @cached_property
+    def submitted(self) -> Mapping[str, str] | None:
+        """The settings with which ``spark-submit`` started this driver; None otherwise."""
+        return None if self._given is not None else submitted_settings()
+
+    @cached_property
+    def _settings(self) -> dict[str, str]:
+        settings = build_driver_settings(self._project, self._jars, self.submitted, available=os.cpu_count() or 1)
+        if self._jars and (archive := archive_options(self._jars[0].parent, self._jars)):
+            java = settings.get("spark.driver.extraJavaOptions", "")
+            settings["spark.driver.extraJavaOptions"] = f"{archive} {java}".strip()
+        return settings
+
+
+def build_session_settings(project: Project, submitted: Mapping[str, str]) -> dict[str, str]:
+    """Settings of every session of a project; users may override the defaults, the rest is fixed."""
+    settings = {k: submitted.get(k, project.spark_conf.get(k, v)) for k, v in _SESSION_DEFAULTS.items()}
+    settings |= _SESSION_FIXED
+    settings |= to_hadoop_settings(project.s3)
+    for catalog in project.catalogs.values():
+        settings |= spark_conf(catalog)
+    return settings

@@ -1,0 +1,1 @@
+"""Write rows computed by Spark: appends, rewrites, side tables, quarantine."""

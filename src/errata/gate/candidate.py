@@ -1,0 +1,142 @@
+"""Assemble the candidate, one snapshot of the chunks' adopted files, and measure it once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from errata.canonical import canonical_bytes, sha256
+from errata.errors import StateRefused
+from errata.failpoints import failpoint
+from errata.gate.row_accounts import collect_row_accounts
+from errata.gate.verdict.findings import CandidateSummary
+from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord
+from errata.ledger import MeasurementRecord as StoredMeasurement
+from errata.ledger.records import map_partitions_to_chunks
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.run import ChunkState, RunState
+from errata.model.table import DataFile
+from errata.ports.measure import Measurement
+from errata.workspace import Workspace
+
+KEEP_DAYS = 7
+
+
+def require_adopted_chunks(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecord, ...]:
+    """Chunks of the run; refuses unless every chunk has adopted output."""
+    chunks = workspace.ledger.progress.chunks(run.run_id)
+    missing = [chunk for chunk in chunks if chunk.state is not ChunkState.DONE or chunk.snapshot_id is None]
+    if missing or {p for chunk in chunks for p in chunk.partitions} != set(manifest.partitions):
+        raise StateRefused(
+            f"validate of {run.run_id} was refused; {len(missing)} of {len(chunks)} chunks have no adopted output",
+            state="nothing was changed",
+            # a failed canary rejects the run, and the other chunks are never computed
+            hint=f'errata plan {run.product} … --supersede {run.run_id} --reason "…"'
+            if run.state is RunState.REJECTED
+            else f"errata run {run.run_id}",
+        )
+    return chunks
+
+
+def _read_staged_files(workspace: Workspace, manifest: Manifest, chunk: ChunkRecord) -> tuple[DataFile, ...]:
+    staged = workspace.engines.staging.staged(manifest.target, chunk.snapshot_id or "")
+    if (staged.rows, len(staged.files)) != (chunk.output_rows, chunk.output_files):
+        raise StateRefused(
+            f"chunk {chunk.chunk_id} has {staged.rows} rows in {len(staged.files)} files; the ledger adopted "
+            f"{chunk.output_rows} in {chunk.output_files}",
+            state="main is unchanged",
+            hint=f"errata audit log --run {chunk.run_id}",
+        )
+    return staged.files
+
+
+def encode_candidate(manifest: Manifest, files: tuple[DataFile, ...]) -> bytes:
+    """Canonical form of a candidate: scope, schema and exactly these files, independent of their order."""
+    return canonical_bytes(
+        {
+            "partitions": manifest.partitions,
+            "schema_id": manifest.target.schema_id,
+            "columns": manifest.target.columns,
+            "files": sorted([file.path, file.rows] for file in files),
+        }
+    )
+
+
+def digest_candidate(manifest: Manifest, files: tuple[DataFile, ...]) -> str:
+    """Digest of a candidate, which verdicts and releases bind to."""
+    return sha256(encode_candidate(manifest, files))
+
+
+def assemble_candidate(
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, chunks: Sequence[ChunkRecord]
+) -> CandidateRecord:
+    """Build the candidate from exactly these chunks' files, or return the existing candidate with the same digest."""
+    held = map_partitions_to_chunks(chunks)
+    adopted = tuple(
+        file
+        for chunk in chunks
+        if chunk.chunk_id in held.values()
+        for file in _read_staged_files(workspace, manifest, chunk)
+        # a partition that was recomputed after a live write belongs to its newest chunk only
+        if held.get(file.partition or "") == chunk.chunk_id
+    )
+    digest, staging, target = digest_candidate(manifest, adopted), workspace.engines.staging, manifest.target
+    known = [c for c in workspace.ledger.candidates.list(run.run_id) if c.digest == digest]
+    for candidate in reversed(known):
+        found = staging.find_candidate(target, candidate.branch)
+        if found and candidate.state is not CandidateState.ABANDONED:
+            return workspace.ledger.candidates.record(
+                run.run_id, candidate.n, found.base_snapshot_id, found.snapshot_id, actor
+            )
+    rows = dict.fromkeys(manifest.partitions, 0)
+    for file in adopted:
+        rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
+    # evidence lists these files long after the branch is gone; the part's name is the digest of its bytes
+    workspace.ledger.parts.put(encode_candidate(manifest, adopted))
+    intended = workspace.ledger.candidates.intend(run.run_id, digest, actor, {"rows": rows})
+    failpoint("candidate.after_intent")
+    paths = [file.path for file in adopted]
+    made = staging.make_candidate(target, run.run_id, intended.branch, manifest.partitions, paths, KEEP_DAYS)
+    failpoint("candidate.after_commit")
+    return workspace.ledger.candidates.record(run.run_id, intended.n, made.base_snapshot_id, made.snapshot_id, actor)
+
+
+def load_measurements(workspace: Workspace, run: RunRecord, candidate: CandidateRecord) -> tuple[Measurement, ...]:
+    """Stored measurements of this candidate."""
+    return tuple(
+        Measurement(m.scope, m.partition or "", m.name, m.value, m.exact)
+        for m in workspace.ledger.candidates.measurements(run.run_id, candidate.n)
+    )
+
+
+def measure_candidate(
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
+) -> tuple[Measurement, ...]:
+    """Measure this candidate; stored measurements are reused, so a changed threshold never needs a scan."""
+    if stored := load_measurements(workspace, run, candidate):
+        return stored
+    # imported late: the SQL parser takes half a second to import, and only this needs it
+    from errata.gate.measure.scan_plan import compile_plan
+
+    found = workspace.engines.measurer.measure(
+        manifest,
+        compile_plan(manifest),
+        candidate_snapshot=candidate.snapshot_id or "",
+        prior_snapshot=candidate.base_snapshot_id,
+        rebased=workspace.ledger.rebases.list(run.run_id),
+    )
+    found = (*found, *collect_row_accounts(workspace, run, manifest))
+    failpoint("validate.after_measure")
+    workspace.ledger.candidates.record_measurements(
+        run.run_id,
+        candidate.n,
+        [StoredMeasurement(m.scope, m.partition, m.name, m.value, m.exact) for m in found],
+        actor,
+    )
+    return found
+
+
+def describe_candidate(workspace: Workspace, manifest: Manifest, candidate: CandidateRecord) -> CandidateSummary:
+    """Adopted rows and schema of a candidate, known without a scan."""
+    described = workspace.engines.tables.describe(manifest.target.staging.table)
+    return CandidateSummary(candidate.detail["rows"], {column.name: column.type for column in described.columns})

@@ -1,0 +1,1 @@
+"""Compare a candidate with what main held when it was made."""

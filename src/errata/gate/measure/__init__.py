@@ -1,0 +1,1 @@
+"""Decide what has to be counted so that the rules can be judged. Pure."""

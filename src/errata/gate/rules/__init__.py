@@ -1,0 +1,1 @@
+"""Parse and check the SQL rules of product files before anything runs. Pure."""

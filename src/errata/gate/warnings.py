@@ -1,0 +1,78 @@
+"""Accepted warnings: an approver accepts specific findings, not a rule by name.
+
+An acceptance holds the digest of its findings: partitions, values and messages, which contain the thresholds. It counts
+for a verdict only while the rule gives exactly those warnings; a new candidate with other numbers, or another
+threshold, has to be accepted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from errata.canonical import digest_of
+from errata.errors import UsageError
+from errata.gate.verdict.findings import WARN
+from errata.gate.verdict.judge import Acceptance, Verdict
+from errata.ledger import RunRecord, WarningAcceptance
+from errata.model.audit import Actor
+from errata.workspace import Workspace
+
+
+def accept_warnings(
+    workspace: Workspace, actor: Actor, run: RunRecord, accept: Mapping[str, str], unaided: Verdict
+) -> None:
+    """Record accepted warnings. Only an existing warning can be accepted, with a reason; a block never can."""
+    warned = sorted({check.name for check in unaided.checks if check.level == WARN})
+    for check, why in accept.items():
+        if check not in warned:
+            raise UsageError(
+                f"acceptance of {check!r} was refused; expected a warning of this candidate: "
+                f"{', '.join(warned) or 'there is none'}",
+                state="nothing was changed",
+            )
+        if not why.strip():
+            raise UsageError(f"acceptance of {check!r} was refused; expected CHECK=WHY, because the reason is kept")
+    for check, why in accept.items():
+        workspace.ledger.approvals.accept_warning(
+            run.run_id, check, why, actor.person, actor, _digest_findings(unaided, check)
+        )
+
+
+def find_valid_acceptances(workspace: Workspace, run: RunRecord, unaided: Verdict) -> list[Acceptance]:
+    """Acceptances that match exactly the current findings."""
+    return [
+        Acceptance(one.check, one.why, one.person)
+        for one in workspace.ledger.approvals.accepted_warnings(run.run_id)
+        if one.findings and one.findings == _digest_findings(unaided, one.check)
+    ]
+
+
+def find_verdict_acceptances(workspace: Workspace, run: RunRecord) -> tuple[WarningAcceptance, ...]:
+    """Acceptances that the newest verdict is based on."""
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
+    if verdict is None:
+        return ()
+    used = {(check["name"], check.get("accepted_by")) for check in verdict.checks}
+    found = {
+        name: _digest_warnings(_read_finding(check) for check in verdict.checks if check["name"] == name)
+        for name, _ in used
+    }
+    given = [one for one in workspace.ledger.approvals.accepted_warnings(run.run_id) if (one.check, one.person) in used]
+    # the same person may have accepted other findings of this rule before or since: the last match counts
+    given.sort(key=lambda one: one.findings == found[one.check])
+    return tuple({(one.check, one.person): one for one in given}.values())
+
+
+def _read_finding(check: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    return str(check.get("level")), [check.get("partition"), check.get("value"), check.get("message")]
+
+
+def _digest_findings(unaided: Verdict, name: str) -> str:
+    return _digest_warnings((c.level, [c.partition, c.value, c.message]) for c in unaided.checks if c.name == name)
+
+
+def _digest_warnings(checks: Iterable[tuple[str, list[Any]]]) -> str:
+    """Digest of a rule's warnings; empty when it has none."""
+    warned = [told for level, told in checks if level == WARN]
+    return digest_of(warned) if warned else ""

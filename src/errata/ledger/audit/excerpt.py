@@ -1,0 +1,82 @@
+"""Audit excerpt for the evidence of one run: its own entries in full, entries of other runs only as links.
+
+The excerpt runs from the run's first entry to the newest of the ledger without a gap. Each line allows its hash to be
+computed again: it holds the exact text that was hashed, or only the digest of the content. Entries written by an older
+release have one hash over all fields; of such an entry of another run only the hash is shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select
+
+from errata.canonical import canonical_bytes, sha256
+from errata.errors import AuditBroken
+from errata.ledger.audit.chain import content_bytes, entry_from_row, entry_hash, legacy_bytes, link_bytes
+from errata.ledger.schema.definition import audit, audit_head
+
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class AuditExcerpt:
+    """Entries ``first`` to ``seq``; ``after`` is the hash before the first, ``hash`` that of the last."""
+
+    first: int
+    after: str
+    seq: int
+    hash: str
+    lines: tuple[Mapping[str, Any], ...]
+
+    def text(self) -> bytes:
+        """JSON lines: first where the excerpt begins, then one entry per line."""
+        told = ({"after": self.after, "first": self.first}, *self.lines)
+        return b"".join(canonical_bytes(line) + b"\n" for line in told)
+
+
+def load_excerpt(conn: Connection, run_id: str) -> AuditExcerpt:
+    """The audit from the first entry of this run to the head; raises when the chain is broken."""
+    first = conn.execute(select(func.min(audit.c.seq)).where(audit.c.run_id == run_id)).scalar_one()
+    head = conn.execute(select(audit_head)).one()
+    after, previous = None, ""
+    lines: list[Mapping[str, Any]] = []
+    for row in _iterate_from(conn, first):
+        after = row.previous if after is None else after
+        if (row.seq, row.previous) != (first + len(lines), previous or row.previous):
+            raise _broken_error(first + len(lines))
+        lines.append(_build_line(row, run_id))
+        previous = row.hash
+    if (first + len(lines) - 1, previous) != (head.seq, head.hash):
+        raise _broken_error(first + len(lines))
+    return AuditExcerpt(first, after or "", head.seq, head.hash, tuple(lines))
+
+
+def _iterate_from(conn: Connection, first: int) -> Iterator[Row[Any]]:
+    query = select(audit).where(audit.c.seq >= first).order_by(audit.c.seq)
+    with conn.execute(query, execution_options={"yield_per": _PAGE}) as rows:
+        yield from rows
+
+
+def _build_line(row: Row[Any], run_id: str) -> Mapping[str, Any]:
+    entry, is_own = entry_from_row(row), row.run_id == run_id
+    if row.hash == entry_hash(entry):
+        if is_own:
+            return {"seq": row.seq, "content": content_bytes(entry).decode()}
+        link = json.loads(link_bytes(entry))
+        return {"seq": row.seq, "run": link["run"], "content_sha256": link["content"]}
+    whole = legacy_bytes(entry)
+    if row.hash != sha256(whole):
+        raise _broken_error(row.seq)
+    return {"seq": row.seq, "whole": whole.decode()} if is_own else {"seq": row.seq, "hash": row.hash}
+
+
+def _broken_error(seq: int) -> AuditBroken:
+    return AuditBroken(
+        f"evidence was refused; expected an audit that links up, found that entry {seq} does not",
+        state="nothing was written",
+        hint="errata audit verify",
+    )

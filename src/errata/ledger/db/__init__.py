@@ -1,0 +1,1 @@
+"""Database of the ledger: connections, transactions, both dialects, migrations."""

@@ -1,0 +1,104 @@
+"""Migrate a ledger to the newest schema, forward only, in one transaction.
+
+In the usual case the version is the newest: one read, and Alembic is not imported. Otherwise the version is read again
+under the writers' lock, so two processes that start together migrate once.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, inspect, text
+
+from errata.errors import NotFound, SetupError
+from errata.ledger.db.database import Database
+from errata.ledger.db.dialect import Dialect
+from errata.ledger.schema import constraints, definition
+from errata.model.audit import GENESIS
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+
+def migrate_ledger(database: Database, *, create: bool = True) -> str:
+    """Migrate if needed; returns the ledger's id."""
+    found = database.read(_read_ledger_id)
+    if found is not None:
+        return found
+    if not create and not database.read(_is_ledger):
+        raise NotFound(
+            f"there is no ledger at {database.place}",
+            state="nothing was created",
+            hint="the first `errata plan` creates it; -C DIR picks another project",
+        )
+    database.bare(lambda conn: _upgrade(conn, database.dialect))
+    made = database.read(_read_ledger_id)
+    if made is None:
+        raise SetupError(f"the ledger {database.place} has no usable schema after its migration")
+    return made
+
+
+def find_missing_triggers(conn: Connection, dialect: Dialect) -> tuple[str, ...]:
+    """Names of triggers that are missing or altered."""
+    found = dialect.read_triggers(conn)
+    return tuple(sorted(one.name for one in dialect.expected_triggers(conn) if found.get(one.name) != one.seen))
+
+
+def _is_ledger(conn: Connection) -> bool:
+    return inspect(conn).has_table("alembic_version")
+
+
+def _read_ledger_id(conn: Connection) -> str | None:
+    if not _is_ledger(conn):
+        return None
+    version = conn.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    if version is not None and version not in definition.KNOWN_VERSIONS:
+        raise SetupError(
+            f"the ledger was not opened; expected schema {definition.LATEST_VERSION} or older, found {version}",
+            state="nothing was changed",
+            hint="it was written by a newer Errata; upgrade this one",
+        )
+    if version != definition.LATEST_VERSION:
+        return None
+    return conn.execute(text("SELECT value FROM meta WHERE key = 'ledger_id'")).scalar()
+
+
+def _upgrade(conn: Connection, dialect: Dialect) -> None:
+    if _read_ledger_id(conn) is not None:
+        return  # another process migrated while this one waited for the lock
+    from alembic import command
+
+    dialect.drop_triggers(conn)
+    command.upgrade(build_alembic_config(conn), "head")
+    finish_migration(conn, dialect)
+
+
+def build_alembic_config(conn: Connection | None = None) -> Config:
+    """Alembic configuration: location of the migrations and the connection they run on."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", "errata.ledger.db:migrations")
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = conn
+    return config
+
+
+def finish_migration(conn: Connection, dialect: Dialect) -> None:
+    """Last step of every migration: seed rows, and all triggers as this version writes them."""
+    _seed(conn)
+    for trigger in dialect.expected_triggers(conn):
+        for statement in trigger.statements:
+            conn.exec_driver_sql(statement)
+
+
+def _seed(conn: Connection) -> None:
+    moves = [
+        dict(zip(("kind", "from_state", "to_state"), move, strict=True)) for move in constraints.iterate_transitions()
+    ]
+    conn.execute(definition.transition.delete())
+    conn.execute(definition.transition.insert(), moves)
+    if conn.execute(text("SELECT 1 FROM audit_head")).first() is None:
+        conn.execute(definition.audit_head.insert(), {"one": 1, "seq": 0, "hash": GENESIS})
+        conn.execute(definition.meta.insert(), {"key": "ledger_id", "value": secrets.token_hex(8)})

@@ -1,0 +1,1 @@
+"""Alembic's environment; see :mod:`errata.ledger.db.migrate` for when it is used."""

@@ -1,1 +1,0 @@
-"""Alembic's environment; see :mod:`errata.ledger.migrate` for when it is used."""

@@ -1,0 +1,1 @@
+"""People in the ledger: pseudonyms, and text that can be erased."""

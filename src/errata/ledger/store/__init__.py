@@ -1,0 +1,1 @@
+"""Stores of the ledger, one module per kind of record."""

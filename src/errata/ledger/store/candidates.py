@@ -1,0 +1,267 @@
+"""Candidates, their measurements and verdicts.
+
+The intent of a candidate is recorded before its branch is created. Measurements are replaced as a whole until there is
+a verdict and are fixed from then on. Verdicts are only added, so after a change of thresholds both are on record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select
+
+from errata.canonical import digest_of, to_plain
+from errata.errors import NotFound, StateRefused
+from errata.ledger.audit.chain import append_entry
+from errata.ledger.audit.measurement_digest import MEASURED, digest_measurements, load_measurements
+from errata.ledger.db.database import Tx
+from errata.ledger.privacy.pseudonyms import current_registry
+from errata.ledger.records import CandidateRecord, CandidateState, MeasurementRecord, RunRecord, VerdictRecord
+from errata.ledger.schema.constraints import CANDIDATE_MOVES
+from errata.ledger.schema.definition import candidate, measurement, verdict
+from errata.ledger.store.base import Refusal, Store, find_run, move_run, require_state, to_json_text
+from errata.model.audit import Actor
+from errata.model.refs import candidate_branch
+from errata.model.run import RunState
+
+_CAN_VALIDATE = (RunState.STAGED, RunState.REJECTED, RunState.VALIDATED, RunState.PART_PUBLISHED)
+_CAN_ASSEMBLE = (RunState.RUNNING, *_CAN_VALIDATE)  # a canary is assembled from the first chunks of a running run
+
+
+class Candidates(Store):
+    """Candidates, measurements and verdicts."""
+
+    def intend(
+        self, run_id: str, digest: str, actor: Actor, detail: Mapping[str, Any] | None = None
+    ) -> CandidateRecord:
+        """Record the intent to assemble the next candidate from the adopted set ``digest``."""
+
+        def work(tx: Tx) -> CandidateRecord:
+            require_state(find_run(tx.conn, run_id), _CAN_ASSEMBLE, "candidate.intended")
+            last = tx.conn.execute(select(func.max(candidate.c.n)).where(candidate.c.run_id == run_id)).scalar()
+            n = (last or 0) + 1
+            branch = candidate_branch(run_id, n, digest)
+            body = {"n": n, "branch": branch, "digest": digest}
+            told = body | {"detail": digest_of(detail or {})}
+            seq = append_entry(tx, actor, "candidate.intended", run_id, told).seq
+            row = body | {"run_id": run_id, "state": "intended", "detail": to_json_text(detail or {})}
+            tx.conn.execute(candidate.insert(), row | {"at": tx.at, "audit_seq": seq})
+            return _find_candidate(tx.conn, run_id, n)
+
+        return self._write(actor, work)
+
+    def record(
+        self,
+        run_id: str,
+        n: int,
+        base_snapshot_id: str | None,
+        snapshot_id: str,
+        actor: Actor,
+        detail: Mapping[str, Any] | None = None,
+    ) -> CandidateRecord:
+        """Record the snapshot of an assembled candidate. Idempotent."""
+
+        def work(tx: Tx) -> CandidateRecord:
+            known = _find_candidate(tx.conn, run_id, n)
+            if (known.state, known.snapshot_id) == (CandidateState.MADE, snapshot_id):
+                return known
+            values: dict[str, Any] = {"base_snapshot_id": base_snapshot_id, "snapshot_id": snapshot_id}
+            if detail is not None:
+                values["detail"] = to_json_text(detail)
+            return _move_candidate(tx, known, CandidateState.MADE, actor, values)
+
+        return self._write(actor, work)
+
+    def abandon(self, run_id: str, n: int, actor: Actor, why: str = "") -> CandidateRecord:
+        """Record that this candidate will not be used. Idempotent."""
+
+        def work(tx: Tx) -> CandidateRecord:
+            known = _find_candidate(tx.conn, run_id, n)
+            if known.state is CandidateState.ABANDONED:
+                return known
+            return _move_candidate(tx, known, CandidateState.ABANDONED, actor, {}, why)
+
+        return self._write(actor, work)
+
+    def list(self, run_id: str) -> tuple[CandidateRecord, ...]:
+        """All candidates of the run, oldest first."""
+        query = select(candidate).where(candidate.c.run_id == run_id).order_by(candidate.c.n)
+        return self._read(lambda conn: tuple(_candidate_from_row(row) for row in conn.execute(query)))
+
+    def latest(self, run_id: str) -> CandidateRecord | None:
+        """The newest candidate, whatever its state."""
+        found = self.list(run_id)
+        return found[-1] if found else None
+
+    def record_measurements(self, run_id: str, n: int, measurements: Iterable[MeasurementRecord], actor: Actor) -> int:
+        """Replace the measurements of this candidate; returns their number.
+
+        Once there is a verdict, different measurements are refused and the same ones change nothing.
+        """
+        numbers = tuple(measurements)
+        digest = digest_measurements(numbers)
+
+        def work(tx: Tx) -> int:
+            known = _find_candidate(tx.conn, run_id, n)
+            if _has_verdict(tx.conn, run_id, n):
+                if digest != digest_measurements(load_measurements(tx.conn, run_id, n)):
+                    raise Refusal(_judged_error(known), run_id=run_id, action=MEASURED, body={"n": n, "digest": digest})
+                return len(numbers)
+            where = (measurement.c.run_id == run_id) & (measurement.c.candidate_n == n)
+            tx.conn.execute(measurement.delete().where(where))
+            if numbers:
+                rows = [to_plain(number) | {"run_id": run_id, "candidate_n": n} for number in numbers]
+                tx.conn.execute(measurement.insert(), rows)
+            append_entry(tx, actor, MEASURED, run_id, {"n": n, "measurement_count": len(numbers), "digest": digest})
+            return len(numbers)
+
+        return self._write(actor, work)
+
+    def measurements(self, run_id: str, n: int) -> tuple[MeasurementRecord, ...]:
+        """Measurements of this candidate, in the order they were recorded."""
+        return self._read(lambda conn: load_measurements(conn, run_id, n))
+
+    def record_verdict(
+        self,
+        run_id: str,
+        n: int,
+        passed: bool,
+        checks: Sequence[Mapping[str, Any]],
+        thresholds_digest: str,
+        actor: Actor,
+    ) -> VerdictRecord:
+        """Record the verdict and move the run to validated or rejected, in one transaction.
+
+        A validated run that passes again (a new candidate on a newer head) keeps its state. A partly published run
+        keeps its state with any verdict.
+        """
+
+        def work(tx: Tx) -> VerdictRecord:
+            run, made = find_run(tx.conn, run_id), _find_candidate(tx.conn, run_id, n)
+            require_state(run, _CAN_VALIDATE, "validate")
+            if made.state is not CandidateState.MADE:
+                raise Refusal(_not_made_error(made), run_id=run_id, action="validate", body={"n": n})
+            body = {
+                "n": n, "passed": passed, "snapshot_id": made.snapshot_id, "thresholds_digest": thresholds_digest,
+                "checks_digest": digest_of(current_registry().conceal_for_row(to_plain(list(checks)))),
+            }  # fmt: skip
+            seq = _append_verdict(tx, run, passed, actor, body)
+            row = {
+                "run_id": run_id, "candidate_n": n, "passed": passed, "checks": to_json_text(list(checks)),
+                "thresholds_digest": thresholds_digest, "person": actor.person, "at": tx.at, "audit_seq": seq,
+            }  # fmt: skip
+            tx.conn.execute(verdict.insert(), row)
+            found = _find_latest_verdict(tx.conn, run_id)
+            if found is None:
+                raise NotFound(f"the verdict on {run_id} was not kept")
+            return found
+
+        return self._write(actor, work)
+
+    def verdicts(self, run_id: str) -> tuple[VerdictRecord, ...]:
+        """All verdicts, oldest first."""
+        query = select(verdict).where(verdict.c.run_id == run_id).order_by(verdict.c.id)
+        return self._read(lambda conn: tuple(_verdict_from_row(row) for row in conn.execute(query)))
+
+    def latest_verdict(self, run_id: str) -> VerdictRecord | None:
+        """The newest verdict."""
+        return self._read(lambda conn: _find_latest_verdict(conn, run_id))
+
+
+def abandon_candidates(tx: Tx, run_id: str, actor: Actor, why: str) -> None:
+    """Abandon all candidates of the run, because the next one will be assembled from other files."""
+    query = select(candidate).where(candidate.c.run_id == run_id, candidate.c.state != CandidateState.ABANDONED.value)
+    for row in tx.conn.execute(query.order_by(candidate.c.n)).all():
+        _move_candidate(tx, _candidate_from_row(row), CandidateState.ABANDONED, actor, {}, why)
+
+
+def _append_verdict(tx: Tx, run: RunRecord, passed: bool, actor: Actor, body: Mapping[str, Any]) -> int:
+    to = RunState.VALIDATED if passed else RunState.REJECTED
+    if run.state is RunState.PART_PUBLISHED or (passed and run.state is RunState.VALIDATED):
+        return append_entry(tx, actor, "verdict.recorded", run.run_id, body).seq
+    return move_run(tx, run, to, actor, f"run.{to.value}", body).audit_seq
+
+
+def _move_candidate(
+    tx: Tx, known: CandidateRecord, to: CandidateState, actor: Actor, values: Mapping[str, Any], why: str = ""
+) -> CandidateRecord:
+    action = f"candidate.{to.value}"
+    if to not in CANDIDATE_MOVES[known.state]:
+        error = StateRefused(
+            f"{action} was refused for candidate {known.n} of {known.run_id};"
+            f" expected one that can become {to.value}, found {known.state.value}",
+            state="nothing was changed",
+        )
+        raise Refusal(error, run_id=known.run_id, action=action, body={"n": known.n, "found": known.state.value})
+    facts = dict(values) | ({"why": why} if why else {})
+    if "detail" in facts:
+        facts["detail"] = digest_of(json.loads(facts["detail"]))
+    seq = append_entry(tx, actor, action, known.run_id, {"n": known.n, **facts}).seq
+    where = (candidate.c.run_id == known.run_id) & (candidate.c.n == known.n)
+    tx.conn.execute(candidate.update().where(where).values(state=to.value, audit_seq=seq, **values))
+    return _find_candidate(tx.conn, known.run_id, known.n)
+
+
+def _find_candidate(conn: Connection, run_id: str, n: int) -> CandidateRecord:
+    row = conn.execute(select(candidate).where(candidate.c.run_id == run_id, candidate.c.n == n)).first()
+    if row is None:
+        raise NotFound(f"run {run_id} has no candidate {n}", state="nothing was changed", run_id=run_id)
+    return _candidate_from_row(row)
+
+
+def _has_verdict(conn: Connection, run_id: str, n: int) -> bool:
+    query = select(verdict.c.id).where(verdict.c.run_id == run_id, verdict.c.candidate_n == n).limit(1)
+    return conn.execute(query).first() is not None
+
+
+def _judged_error(known: CandidateRecord) -> StateRefused:
+    return StateRefused(
+        f"other measurements of candidate {known.n} of {known.run_id} were refused; expected a candidate without a"
+        " verdict, found one that is judged",
+        state="nothing was changed; the numbers that were judged stay",
+        hint=f"errata validate {known.run_id} judges the stored numbers again",
+    )
+
+
+def _not_made_error(known: CandidateRecord) -> StateRefused:
+    return StateRefused(
+        f"a verdict on candidate {known.n} of {known.run_id} was refused; expected a made candidate,"
+        f" found {known.state.value}",
+        state="nothing was changed",
+        hint=f"errata validate {known.run_id}",
+    )
+
+
+def _candidate_from_row(row: Row[Any]) -> CandidateRecord:
+    return CandidateRecord(
+        run_id=row.run_id,
+        n=row.n,
+        branch=row.branch,
+        digest=row.digest,
+        state=CandidateState(row.state),
+        base_snapshot_id=row.base_snapshot_id,
+        snapshot_id=row.snapshot_id,
+        detail=json.loads(row.detail),
+        at=row.at,
+    )
+
+
+def _find_latest_verdict(conn: Connection, run_id: str) -> VerdictRecord | None:
+    query = select(verdict).where(verdict.c.run_id == run_id).order_by(verdict.c.id.desc()).limit(1)
+    row = conn.execute(query).first()
+    return None if row is None else _verdict_from_row(row)
+
+
+def _verdict_from_row(row: Row[Any]) -> VerdictRecord:
+    return VerdictRecord(
+        run_id=row.run_id,
+        candidate_n=row.candidate_n,
+        passed=row.passed,
+        checks=tuple(json.loads(row.checks)),
+        thresholds_digest=row.thresholds_digest,
+        person=row.person,
+        at=row.at,
+        audit_seq=row.audit_seq,
+    )

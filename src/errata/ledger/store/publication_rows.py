@@ -1,0 +1,68 @@
+"""Rows of ``publication`` as records, with the details of every commit attempt."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, select
+
+from errata.errors import NotFound
+from errata.ledger.records import Owner, PublicationRecord
+from errata.ledger.schema.definition import publication, publication_detail
+from errata.ledger.store.base import parse_texts
+from errata.model.run import PublicationState, RunState
+
+
+def find_publication(conn: Connection, pub_id: str) -> PublicationRecord:
+    """The publication with exactly this id; raises when there is none."""
+    found = load_publications(conn, select(publication).where(publication.c.pub_id == pub_id))
+    if not found:
+        raise NotFound(f"there is no publication {pub_id} in this ledger", state="nothing was changed", pub_id=pub_id)
+    return found[0]
+
+
+def select_open_publications(table: str | None, run_id: str | None) -> Select[Any]:
+    """Open intents, oldest first."""
+    query = select(publication).where(publication.c.state == PublicationState.INTENDED.value)
+    if table is not None:
+        query = query.where(publication.c.table_name == table)
+    if run_id is not None:
+        query = query.where(publication.c.run_id == run_id)
+    return query.order_by(publication.c.intended_at, publication.c.pub_id)
+
+
+def load_publications(conn: Connection, query: Select[Any]) -> tuple[PublicationRecord, ...]:
+    """The publications that the query selects."""
+    return tuple(_publication_from_row(row, _load_details(conn, row.pub_id)) for row in conn.execute(query).all())
+
+
+def _load_details(conn: Connection, pub_id: str) -> tuple[str, ...]:
+    table = publication_detail
+    query = select(table.c.part_digest).where(table.c.pub_id == pub_id).order_by(table.c.n)
+    return tuple(conn.execute(query).scalars())
+
+
+def _publication_from_row(row: Row[Any], details: tuple[str, ...]) -> PublicationRecord:
+    return PublicationRecord(
+        pub_id=row.pub_id,
+        run_id=row.run_id,
+        n=row.n,
+        kind=row.kind,
+        state=PublicationState(row.state),
+        table=row.table_name,
+        partitions=parse_texts(row.partitions),
+        person=row.person,
+        reason=row.reason,
+        base_snapshot_id=row.base_snapshot_id,
+        undo_branch=row.undo_branch,
+        release=json.loads(row.release),
+        owner=Owner(**json.loads(row.owner)) if row.owner else None,
+        previous_run_state=RunState(row.previous_run_state),
+        result_snapshot_id=row.result_snapshot_id,
+        data_files_written=row.data_files_written,
+        intended_at=row.intended_at,
+        settled_at=row.settled_at,
+        lease_until=row.lease_until,
+        details=details,
+    )

@@ -1,0 +1,109 @@
+"""Rebases: partitions computed again because a live job wrote them, recorded with their chunks in one transaction.
+
+The chunk that computed such a partition before stays done, because it still covers its other partitions. A partition
+belongs to the newest chunk that names it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from errata.canonical import from_plain
+from errata.ledger.audit.chain import append_entry
+from errata.ledger.db.database import Tx
+from errata.ledger.records import RunRecord
+from errata.ledger.schema.definition import chunk as chunk_table
+from errata.ledger.schema.definition import fact as fact_table
+from errata.ledger.store.base import Store, find_run, move_run, require_state, to_json_text
+from errata.ledger.store.candidates import abandon_candidates
+from errata.ledger.store.facts import has_fact, load_facts
+from errata.ledger.store.parts import load_part, save_parts
+from errata.model.audit import Actor
+from errata.model.manifest import Chunk, InputPin
+from errata.model.rebase import Rebase
+from errata.model.run import ChunkState, RunState
+
+REBASE = "rebase."
+"""Prefix of the run note of a rebase; its number follows."""
+_CAN_REBASE = (RunState.STAGED, RunState.VALIDATED)
+
+
+class Rebases(Store):
+    """Rebases, which move a staged or validated run back to running."""
+
+    def record(
+        self, run_id: str, n: int, value: Mapping[str, Any], chunks: Sequence[Chunk], parts: Mapping[str, bytes],
+        actor: Actor,
+    ) -> RunRecord:  # fmt: skip
+        """Record the rebase, add its chunks, abandon the candidates and move the run to running. Idempotent.
+
+        The ids of ``chunks`` are not used: the ledger numbers its chunks itself.
+        """
+        name = f"{REBASE}{n}"
+
+        def work(tx: Tx) -> RunRecord:
+            run = find_run(tx.conn, run_id)
+            if has_fact(tx.conn, run_id, name):
+                return run
+            require_state(run, _CAN_REBASE, "run.rebased")
+            save_parts(tx, parts.values())
+            where = chunk_table.c.run_id == run_id
+            number, last = tx.conn.execute(
+                select(func.count(), func.max(chunk_table.c.position)).select_from(chunk_table).where(where)
+            ).one()
+            names = [f"c{number + at:03d}" for at in range(1, len(chunks) + 1)]
+            told = {**value, "n": n, "chunks": names}
+            seq = append_entry(tx, actor, f"fact.{name}", run_id, told).seq
+            row = {"run_id": run_id, "name": name, "value": to_json_text(told), "at": tx.at, "audit_seq": seq}
+            tx.conn.execute(fact_table.insert(), row)
+            by = {made: len(chunk.partitions) for made, chunk in zip(names, chunks, strict=True)}
+            seq = append_entry(tx, actor, "chunks.added", run_id, {"chunks": [], "by": by, "origin": name}).seq
+            rows = [
+                {
+                    "run_id": run_id, "chunk_id": made, "position": (last or 0) + 1,
+                    "partitions": to_json_text(list(chunk.partitions)), "rows": chunk.rows, "bytes": chunk.bytes,
+                    "state": ChunkState.PENDING.value, "fence": 0, "tries": 0, "wave": 1, "origin": name,
+                    "audit_seq": seq,
+                }
+                for made, chunk in zip(names, chunks, strict=True)
+            ]  # fmt: skip
+            tx.conn.execute(chunk_table.insert(), rows)
+            abandon_candidates(tx, run_id, actor, name)
+            return move_run(tx, run, RunState.RUNNING, actor, "run.rebased", {"rebase": n})
+
+        return self._write(actor, work)
+
+    def facts(self, run_id: str) -> tuple[Mapping[str, Any], ...]:
+        """Run notes of the run's rebases, oldest first."""
+        return self._read(lambda conn: _rebase_facts(conn, run_id))
+
+    def list(self, run_id: str) -> tuple[Rebase, ...]:
+        """All rebases of the run with their input pins, oldest first."""
+        return self._read(
+            lambda conn: tuple(
+                _load_rebase(fact, load_part(conn, fact["pins_part"])) for fact in _rebase_facts(conn, run_id)
+            )
+        )
+
+
+def _rebase_facts(conn: Connection, run_id: str) -> tuple[Mapping[str, Any], ...]:
+    facts = [value for name, value in load_facts(conn, run_id).items() if name.startswith(REBASE)]
+    return tuple(sorted(facts, key=lambda fact: int(fact["n"])))
+
+
+def _load_rebase(fact: Mapping[str, Any], pins: bytes) -> Rebase:
+    return Rebase(
+        n=fact["n"],
+        partitions=tuple(fact["partitions"]),
+        written=tuple(fact["written"]),
+        snapshots=tuple(fact["snapshots"]),
+        base_snapshot_id=fact["base_snapshot_id"],
+        expected_part=fact["expected_part"],
+        pins_part=fact["pins_part"],
+        inputs=tuple(from_plain(InputPin, pin) for pin in json.loads(pins)),
+        chunks=tuple(fact["chunks"]),
+    )

@@ -1,0 +1,1 @@
+"""Live jobs that write to the table of a run: freeze, lease, rebase."""

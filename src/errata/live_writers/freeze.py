@@ -1,0 +1,145 @@
+"""Freeze: keep cooperating live jobs out of a run's partitions while commands work on the run.
+
+The freeze opens with the first `errata run`, waits for live jobs that hold a lease, and is renewed while a command of
+the run is active. The ledger ends it together with the state change that makes it unnecessary. It saves a run from
+conflicts but replaces no check: writes of live jobs that do not cooperate are detected as before.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from errata.errors import EngineError, PublishConflict, ScopeLocked
+from errata.failpoints import failpoint
+from errata.ledger import FreezeRecord, LiveWriteRecord, PartitionState, RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.partition import format_ranges
+from errata.model.product import Freeze
+from errata.model.run import RunState
+from errata.publishing.expected_files import build_replacement
+from errata.publishing.replacement import examine_version
+from errata.publishing.selection import audit_conflicts
+from errata.text.numbers import format_moment
+from errata.workspace import Workspace
+
+FREEZE_POLICY = "freeze"
+S = RunState
+_FREEZABLE_STATES = frozenset({S.APPROVED, S.RUNNING, S.STAGED, S.REJECTED, S.VALIDATED, S.PART_PUBLISHED})
+_POLL_SECONDS = 0.5
+WAIT_SECONDS = 600.0
+"""How long a command waits for live jobs that started to write before the freeze."""
+
+
+@contextmanager
+def freeze_partitions(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[bool]:
+    """Keep live jobs out while this command works on the run; yields whether the freeze took effect just now."""
+    freeze = manifest.publish.freeze
+    if manifest.publish.on_live_write != FREEZE_POLICY or freeze is None or run.state not in _FREEZABLE_STATES:
+        yield False
+        return
+    before = workspace.ledger.freezes.find_freeze(run.run_id)
+    opened = _open_freeze(workspace, actor, run, freeze)
+    # open first and wait afterwards: new live jobs are refused at once, so the wait for the others ends
+    if opened.is_open:
+        failpoint("freeze.after_open")
+        _wait_for_writers(workspace, actor, run, manifest, opened)
+    else:
+        workspace.narrate(
+            f"WARNING: live jobs are held off no longer: freeze.at_most of {run.run_id} is over since "
+            f"{format_moment(opened.at_most)} UTC; a live write is a conflict from here on"
+        )
+    try:
+        with _keep_freeze_alive(workspace, run, freeze):
+            yield opened.is_open and not (before and before.is_open and before.granted_at)
+    except PublishConflict as error:
+        if written := error.fields.get("partitions"):
+            # this run can no longer publish these partitions, so they need not stay frozen
+            workspace.ledger.freezes.end_freeze(run.run_id, actor, "written by someone else", written)
+        raise
+
+
+def refuse_live_writes(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+    """Refuse a run whose partitions live jobs wrote between plan and freeze, before anything is computed."""
+    with audit_conflicts(workspace, actor, run, "run"):
+        try:
+            order = build_replacement(workspace, run, manifest, _list_unpublished(workspace, run))
+            examine_version(order, workspace.engines.publishing.version(manifest.target), workspace.engines.content)
+        except PublishConflict:
+            workspace.ledger.freezes.end_freeze(run.run_id, actor, "refused")
+            raise
+
+
+def _open_freeze(workspace: Workspace, actor: Actor, run: RunRecord, freeze: Freeze) -> FreezeRecord:
+    return workspace.ledger.freezes.open_freeze(
+        run.run_id,
+        _list_unpublished(workspace, run),
+        idle_seconds=freeze.idle,
+        most_seconds=freeze.at_most,
+        actor=actor,
+    )
+
+
+def _list_unpublished(workspace: Workspace, run: RunRecord) -> tuple[str, ...]:
+    states = workspace.ledger.partitions.states(run.run_id)
+    return tuple(name for name in run.partitions if states[name] is PartitionState.UNPUBLISHED)
+
+
+def _wait_for_writers(
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, opened: FreezeRecord
+) -> None:
+    ends, said = time.monotonic() + WAIT_SECONDS, False
+    while writing := workspace.ledger.freezes.grant_freeze(run.run_id, actor):
+        if time.monotonic() > ends:
+            workspace.ledger.freezes.end_freeze(run.run_id, actor, "live jobs went on writing")
+            raise _scope_locked_error(run, manifest, opened, writing)
+        if not said:
+            workspace.narrate(f"waiting for live jobs that write already: {', '.join(map(_format_writer, writing))}")
+            said = True
+        time.sleep(_POLL_SECONDS)
+
+
+def _scope_locked_error(
+    run: RunRecord, manifest: Manifest, opened: FreezeRecord, writing: tuple[LiveWriteRecord, ...]
+) -> ScopeLocked:
+    grain = manifest.target.grain
+    shared = [
+        name for name in opened.partitions if any(not one.partitions or name in one.partitions for one in writing)
+    ]
+    return ScopeLocked(
+        f"{run.run_id} was refused; expected live jobs to end within {WAIT_SECONDS:.0f} s, found "
+        f"{', '.join(map(_format_writer, writing))} still writing to {format_ranges(grain, shared)}",
+        state="nothing was changed; live jobs are not held off",
+        hint=f"when they are done: errata run {run.run_id}",
+        partitions=shared,
+        holders=[one.owner.name for one in writing],
+    )
+
+
+def _format_writer(one: LiveWriteRecord) -> str:
+    return f"{one.owner.name} on {one.owner.host} since {format_moment(one.started_at)} UTC"
+
+
+@contextmanager
+def _keep_freeze_alive(workspace: Workspace, run: RunRecord, freeze: Freeze) -> Iterator[None]:
+    """Renew the freeze from its own thread, because a command may wait for Spark longer than the freeze lasts."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(freeze.idle / 4):
+            with suppress(EngineError):
+                workspace.ledger.freezes.renew_freeze(run.run_id, freeze.idle)
+
+    thread = threading.Thread(target=beat, name=f"freeze-{run.run_id}", daemon=True)
+    thread.start()
+    try:
+        yield
+        with suppress(EngineError):
+            # start the full idle time at the end, so that a person has all of it to take the next step
+            workspace.ledger.freezes.renew_freeze(run.run_id, freeze.idle)
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,183 @@
+"""Rebase (live wins): pin partitions again that live jobs wrote after the plan, and have workers compute them again.
+
+The target is read before the inputs, as in the plan: a live row that is in the target by then is in its source, too.
+Earlier output of those partitions is discarded; the others keep what was staged. The new candidate has another digest,
+so it must be judged and released again. After ``MAX_REBASES`` rebases a live write is a conflict. So is a partition
+that another run published or rolled back: that is not a live write, and the older run must not undo it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from errata.canonical import canonical_bytes, sha256, to_plain
+from errata.errors import PublishConflict, Rebased
+from errata.failpoints import failpoint
+from errata.gate.row_accounts import list_adopted_attempts, may_have_quarantine
+from errata.ledger import RunRecord
+from errata.ledger.records import map_partitions_to_chunks
+from errata.model.audit import Actor
+from errata.model.manifest import Chunk, InputPin, Manifest
+from errata.model.partition import format_ranges, sort_oldest_first, widen_partitions
+from errata.model.rebase import list_rebase_tags
+from errata.model.run import RunState
+from errata.planning.repin import input_from_pin, needs_repin, repin_input
+from errata.ports.tables import InputState
+from errata.publishing.expected_files import build_replacement
+from errata.publishing.replacement import examine_version
+from errata.publishing.selection import audit_conflicts
+from errata.workspace import Workspace
+
+LIVE_WINS = "live_wins"
+MAX_REBASES = 3
+"""Rebases per run; a partition that is written all the time needs a freeze or a quieter hour."""
+PIN_DAYS = 45
+_REBASEABLE_STATES = (RunState.STAGED, RunState.VALIDATED)
+
+
+@contextmanager
+def rebase_on_conflict(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[None]:
+    """Turn a conflict into a rebase, raised as ``Rebased``, if the plan lets live jobs win."""
+    try:
+        yield
+    except PublishConflict as conflict:
+        if manifest.publish.on_live_write != LIVE_WINS or not conflict.fields.get("partitions"):
+            raise
+        raise _try_rebase(workspace, actor, workspace.ledger.runs.get(run.run_id), manifest, conflict) from conflict
+
+
+def rebase_if_written(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+    """Check for live writes before a candidate is assembled, so that an unpublishable candidate is never judged."""
+    if manifest.publish.on_live_write != LIVE_WINS or run.state not in _REBASEABLE_STATES:
+        return
+    with audit_conflicts(workspace, actor, run, "validate"), rebase_on_conflict(workspace, actor, run, manifest):
+        order = build_replacement(workspace, run, manifest, manifest.partitions)
+        examine_version(order, workspace.engines.publishing.version(manifest.target), workspace.engines.content)
+
+
+def _try_rebase(
+    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, conflict: PublishConflict
+) -> PublishConflict:
+    n, written = len(workspace.ledger.rebases.facts(run.run_id)) + 1, tuple(conflict.fields["partitions"])
+    if n > MAX_REBASES:
+        return _no_rebase_error(conflict, f"live won {MAX_REBASES} times in this run; it is not computed again")
+    if run.state not in _REBASEABLE_STATES:
+        return _no_rebase_error(conflict, "a part of the run is published already, so the rest is not computed again")
+    if others := _find_publications(workspace, run, conflict):
+        return _no_rebase_error(conflict, f"{', '.join(others)} is a publication; live wins over live jobs only")
+    grain, names = manifest.target.grain, _find_partitions_to_recompute(workspace, run, manifest, written)
+    value, chunks, parts, problems = _pin_again(workspace, run, manifest, names)
+    if problems:
+        return _no_rebase_error(conflict, f"the inputs cannot be pinned again: {'; '.join(problems)}")
+    # record before tagging: if this process dies in between, any worker creates the tags from the record
+    told = {"written": list(written), "snapshots": list(conflict.fields.get("snapshots", ())), **value}
+    failpoint("rebase.before_record")
+    workspace.ledger.rebases.record(run.run_id, n, told, chunks, parts, actor)
+    failpoint("rebase.after_record")
+    tag_newest_rebase(workspace, actor, run)
+    failpoint("rebase.after_pin")
+    rest = len(manifest.partitions) - len(names)
+    return Rebased(
+        f"{conflict.message}\nlive wins: {format_ranges(grain, names)} is pinned again and waits to be computed "
+        f"(rebase {n} of at most {MAX_REBASES}); the other {rest} keep what was staged",
+        state="main is unchanged; the candidate of before is given up, and with it any release",
+        hint=f"errata run {run.run_id} --validate; then a person releases what is new",
+        run_id=run.run_id,
+        partitions=list(names),
+        snapshots=told["snapshots"],
+        rebase=n,
+    )
+
+
+def _find_publications(workspace: Workspace, run: RunRecord, conflict: PublishConflict) -> list[str]:
+    """Publications among the conflicting writes, from their commits, or from the ledger if those have expired."""
+    planned = datetime.fromisoformat(run.planned_at)
+    accepted = workspace.ledger.partitions.accepted(run.table, conflict.fields["partitions"]).values()
+    since = {one.pub_id for one in accepted if datetime.fromisoformat(one.at) >= planned}
+    return sorted(since.union(conflict.fields.get("publications", ())))
+
+
+def _no_rebase_error(conflict: PublishConflict, why: str) -> PublishConflict:
+    freeze = "or let live jobs ask first: publish.on_live_write: freeze"
+    return PublishConflict(
+        f"{conflict.message}\n{why}",
+        state=conflict.state,
+        hint=f"{conflict.hint}\n{freeze}" if conflict.hint else freeze,
+        **conflict.fields,
+    )
+
+
+def _find_partitions_to_recompute(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, written: Sequence[str]
+) -> tuple[str, ...]:
+    """Partitions to compute again: those that live jobs wrote, or their whole chunks if rows are counted by chunk."""
+    if not may_have_quarantine(manifest, list_adopted_attempts(workspace, run.run_id)):
+        return sort_oldest_first(manifest.target.grain, written)
+    held = map_partitions_to_chunks(workspace.ledger.progress.chunks(run.run_id))
+    chunks = {held[name] for name in written}
+    return sort_oldest_first(manifest.target.grain, [name for name, chunk in held.items() if chunk in chunks])
+
+
+def _pin_again(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, names: tuple[str, ...]
+) -> tuple[dict[str, Any], list[Chunk], dict[str, bytes], list[str]]:
+    """The run note, the chunks, the parts, and the problems that prevent the rebase; only reads."""
+    target, engines = manifest.target, workspace.engines
+    # read the target before the inputs: a false conflict is acceptable, a missed one is not
+    base = engines.targets.read_target(target.table, target.column, target.grain, names)
+    pins: list[InputPin] = []
+    facts: list[InputState] = []
+    parts: dict[str, bytes] = {}
+    problems: list[str] = []
+    for pin in filter(needs_repin, manifest.inputs):
+        asked = widen_partitions(target.grain, names, pin.lookback, pin.lookahead)
+        found = engines.inputs.read_input(input_from_pin(pin), target.grain, asked)
+        made, files, wrong = repin_input(pin, found, asked, target.grain, target.column_type)
+        pins.append(made)
+        facts.append(found)
+        parts |= files
+        problems += wrong
+    expected, inputs = canonical_bytes(base.expected), canonical_bytes(pins)
+    parts |= {sha256(expected): expected, sha256(inputs): inputs}
+    value = {
+        "partitions": list(names),
+        "base_snapshot_id": base.base_snapshot_id,
+        "expected_part": sha256(expected),
+        "pins_part": sha256(inputs),
+        "inputs": {pin.name: pin.snapshot_id or f"{pin.file_count} files" for pin in pins},
+    }
+    return value, _build_chunks(workspace, run, names, facts), parts, problems
+
+
+def _build_chunks(
+    workspace: Workspace, run: RunRecord, names: Sequence[str], facts: Sequence[InputState]
+) -> list[Chunk]:
+    """New chunks, one per old chunk that holds some of the partitions, so that none is larger than one that worked."""
+    held = map_partitions_to_chunks(workspace.ledger.progress.chunks(run.run_id))
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(held[name], []).append(name)
+    sizes = [one.partitions for one in facts]
+
+    def total(chunk: Sequence[str], what: str) -> int:
+        return sum(getattr(by[name], what) for by in sizes for name in chunk if name in by)
+
+    return [Chunk("", tuple(chunk), total(chunk, "rows"), total(chunk, "bytes")) for chunk in found.values()]
+
+
+def tag_newest_rebase(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
+    """Tag what the newest rebase reads; every worker repeats this, because the recording process may have died."""
+    rebases = workspace.ledger.rebases.list(run.run_id)
+    if not rebases:
+        return
+    keep, now = PIN_DAYS * 86_400_000, int(workspace.now().timestamp() * 1000)
+    made = [
+        workspace.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
+        for (table, tag), snapshot in list_rebase_tags(run.run_id, run.table, rebases[-1]).items()
+    ]
+    if any(pin.outcome != "already" for pin in made):
+        told = [{"table": one.table, "tag": one.tag, "outcome": one.outcome, "warning": one.warning} for one in made]
+        workspace.ledger.audit.note(run.run_id, actor, "pins.created", {"pins": to_plain(told)})

@@ -1,0 +1,424 @@
+"""Build a plan from the request, the product and the state of the tables. Pure: equal arguments give equal bytes.
+
+No clock value enters the manifest: ``now`` is used only for the guardrails, the deadline and the run id. Long lists
+become parts, named by their digests, so that the manifest itself stays small enough to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from errata.canonical import canonical_bytes, sha256
+from errata.model.manifest import FORMAT, Chunk, Code, Estimate, InputPin, Manifest, TargetPin
+from errata.model.partition import EPOCH, WHOLE
+from errata.model.product import Input, Product, Project, Publish
+from errata.model.refs import GUARD, base_tag, input_tags, run_branch, shadow_table
+from errata.model.side_tables import build_create_statements
+from errata.planning.control_partitions import find_control_partitions
+from errata.planning.deadline import evaluate_deadline, parse_deadline
+from errata.planning.era_coverage import check_coverage
+from errata.planning.estimate import Rates, Work, count_worker_cores, derive_rates, estimate_run
+from errata.planning.guardrail_result import GuardrailResult
+from errata.planning.guardrails import PlanContext, check_guardrails, is_refused, list_used_overrides
+from errata.planning.packing import MAX_PARTITIONS, compute_chunk_bytes, order_partitions, pack_chunks
+from errata.planning.request import (
+    Request,
+    count_look_steps,
+    list_input_partitions,
+    refuse_other_spellings,
+    resolve_canary,
+    resolve_order,
+    resolve_partitions,
+)
+from errata.planning.restore import build_restored
+from errata.planning.schema import find_new_columns
+from errata.planning.shared_files import find_partition_unit, find_rewrite
+from errata.ports.tables import ActiveRun, InputState, PastRun, PastTarget, TargetState
+from errata.views import DeadlineView
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRef:
+    """A branch or tag that the run will create, or its shadow table (``kind`` table, ``name`` empty)."""
+
+    table: str
+    name: str
+    kind: str  # tag | branch | table
+    snapshot_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Outcome of planning. ``manifest`` is None when the plan is refused; ``verdicts`` say why."""
+
+    request: Request
+    partitions: tuple[str, ...]
+    verdicts: tuple[GuardrailResult, ...]
+    estimate: Estimate
+    chunks: tuple[Chunk, ...]
+    manifest: Manifest | None
+    content: bytes  # the manifest's canonical bytes; empty when refused
+    digest: str
+    run_id: str
+    parts: Mapping[str, bytes]  # digest → canonical bytes
+    refs_to_create: tuple[PlannedRef, ...]
+    untouched_partitions: int
+    new_partitions: tuple[str, ...]  # in scope, not in the target yet
+    same_as: str | None = None  # active run with an identical manifest
+    order: str = "newest"
+    deadline: DeadlineView | None = None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the plan is refused, so that nothing may be recorded."""
+        return self.manifest is None
+
+
+def product_slug(product: str) -> str:
+    """Last part of a product name, as used in run ids.
+
+    >>> product_slug("fin.daily_revenue")
+    'daily-revenue'
+    """
+    return product.rpartition(".")[2].lower().replace("_", "-")
+
+
+def build_run_id(product: str, digest: str, now: datetime) -> str:
+    """Run id: ``bf-<day of planning>-<slug>-<first 8 hex digits of the manifest digest>``."""
+    return f"bf-{now.astimezone(UTC):%Y%m%d}-{product_slug(product)}-{digest[:8]}"
+
+
+def build_plan(
+    request: Request,
+    product: Product,
+    project: Project,
+    target: TargetState,
+    inputs: Mapping[str, InputState],
+    code: Code,
+    *,
+    now: datetime,
+    ledger_id: str,
+    active_runs: Sequence[ActiveRun] = (),
+    history: Sequence[PastRun] = (),
+    beside: Mapping[str, tuple[str, ...] | None] | None = None,
+    held: PastTarget | None = None,
+) -> Plan:
+    """Check a request against the guardrails and, unless one refuses, seal its manifest."""
+    by = parse_deadline(request.deadline, now) if request.deadline else None
+    partitions = resolve_partitions(request, product.target.grain)
+    unit = find_partition_unit(product.target, target)
+    refuse_other_spellings(partitions, unit.column_type if unit else None)
+    rates, cores = derive_rates(history), count_worker_cores(project, product)
+    chunks = _pack_chunks(request, product, project, partitions, target, inputs, rates, cores)
+    work, expected = _estimate_chunks(project, chunks, inputs, rates, cores)
+    world = PlanContext(
+        request,
+        product,
+        project.limits,
+        partitions,
+        target,
+        inputs,
+        code,
+        expected,
+        now,
+        beside=beside or {},
+        held=held,
+        core_hour_usd=project.core_hour_usd,
+    )
+    parts: dict[str, bytes] = {}
+    draft = _build_manifest(world, project, ledger_id, chunks, parts)
+
+    verdicts, sealed, content, same = _check_and_seal(world, draft, active_runs)
+    digest = sha256(content) if sealed else ""
+    name = same.run_id if same else build_run_id(product.name, digest, now) if sealed else ""
+    return Plan(
+        request=request,
+        partitions=partitions,
+        verdicts=verdicts,
+        estimate=expected,
+        chunks=chunks,
+        manifest=sealed,
+        content=content,
+        digest=digest,
+        run_id=name,
+        parts=parts if sealed else {},
+        refs_to_create=_list_refs(sealed, name) if sealed else (),
+        untouched_partitions=len(target.partitions.keys() - set(partitions)),
+        new_partitions=tuple(text for text in partitions if text not in target.partitions),
+        same_as=same.run_id if same else None,
+        order=resolve_order(request, product),
+        deadline=evaluate_deadline(
+            by, now, work, rates, cores, project.core_hour_usd, product.throttle or project.throttle
+        )
+        if by
+        else None,
+    )
+
+
+def build_own_input(source: Input, product: Product, target: TargetState, partitions: Sequence[str]) -> InputState:
+    """State of a product's own earlier output, taken from the target's base so that no later commit gets in.
+
+    Partitions in scope are left out: the run computes them itself before it needs them.
+    """
+    scope, field = set(partitions), find_partition_unit(product.target, target)
+    asked = list_input_partitions(source, product.target.grain, partitions)
+    held = {name: target.partitions[name] for name in asked if name in target.partitions and name not in scope}
+    return InputState(
+        name=source.name,
+        kind="table",
+        location=target.table,
+        column_type=field.column_type if field else None,
+        partitions=held,
+        snapshot_id=target.base_snapshot_id,
+        table_uuid=target.table_uuid,
+        newest_ms=target.base_timestamp_ms,
+    )
+
+
+def _check_and_seal(
+    world: PlanContext, draft: Manifest | None, active_runs: Sequence[ActiveRun]
+) -> tuple[tuple[GuardrailResult, ...], Manifest | None, bytes, ActiveRun | None]:
+    """Check the guardrails and seal the manifest, first as if no other run were active.
+
+    Repeating a plan must find its own run instead of an overlap with it, so other runs are considered only afterwards.
+    Control partitions held by another run are left out, but not those of a run that started after this plan was made.
+    """
+    by_digest = {run.digest: run for run in active_runs}
+    for others, avoided in _iterate_run_views(world, active_runs):
+        verdicts = check_guardrails(replace(world, active_runs=others))
+        sealed = _seal_manifest(_add_controls(draft, world, avoided), verdicts)
+        content = canonical_bytes(sealed) if sealed else b""
+        same = by_digest.get(sha256(content))
+        if same:
+            break
+    return verdicts, sealed, content, same
+
+
+def _iterate_run_views(
+    world: PlanContext, active_runs: Sequence[ActiveRun]
+) -> Iterator[tuple[tuple[ActiveRun, ...], tuple[ActiveRun, ...]]]:
+    """Yield (runs the guardrails see, runs whose partitions cannot be controls); the last pair decides."""
+    everyone = tuple(active_runs)
+    yield (), ()
+    if everyone and world.product.control:
+        yield (), everyone
+    if everyone:
+        yield everyone, everyone
+
+
+def _add_controls(draft: Manifest | None, world: PlanContext, avoided: Sequence[ActiveRun]) -> Manifest | None:
+    if draft is None or not world.product.control:
+        return draft
+    controls = find_control_partitions(world.product, world.partitions, world.target, avoided)
+    return replace(draft, control_partitions=controls)
+
+
+def _seal_manifest(draft: Manifest | None, verdicts: Sequence[GuardrailResult]) -> Manifest | None:
+    if draft is None or is_refused(verdicts):
+        return None
+    sealed = replace(draft, overrides=list_used_overrides(verdicts))
+    if not sealed.target.new_columns and sealed.target.rewrite is None:
+        return sealed
+    # the shadow's name derives from the digest of the manifest that does not name it yet
+    shadow = shadow_table(sealed.target.table, product_slug(sealed.product), sha256(canonical_bytes(sealed)))
+    return replace(sealed, target=replace(sealed.target, shadow=shadow))
+
+
+def _pack_chunks(
+    request: Request,
+    product: Product,
+    project: Project,
+    partitions: Sequence[str],
+    target: TargetState,
+    inputs: Mapping[str, InputState],
+    rates: Rates,
+    cores: int,
+) -> tuple[Chunk, ...]:
+    """Pack partitions into chunks by the size of the partitioned inputs, or of the existing output if none is known."""
+    own = {source.name for source in product.inputs if source.own}
+    known = [facts.partitions for name, facts in inputs.items() if name not in own]
+    sizes = [by_name for by_name in known if by_name] or [target.partitions]
+
+    def size(name: str) -> tuple[int, int]:
+        found = [by_name[name] for by_name in sizes if name in by_name]
+        return sum(part.rows for part in found), sum(part.bytes for part in found)
+
+    grain, order = product.target.grain, resolve_order(request, product)
+    ordered = order_partitions(grain, partitions, order)
+    return pack_chunks(
+        ordered,
+        size,
+        compute_chunk_bytes(rates.bytes_per_core_second, cores, project.chunk_seconds, project.chunk_bytes),
+        canary=resolve_canary(request, ordered, grain, order),
+        # the earlier output that a partition needs must be staged before the partition starts
+        max_partitions=1 if own else MAX_PARTITIONS,
+    )
+
+
+def _estimate_chunks(
+    project: Project,
+    chunks: Sequence[Chunk],
+    inputs: Mapping[str, InputState],
+    rates: Rates,
+    cores: int,
+) -> tuple[Work, Estimate]:
+    """Amount of work and the estimate; inputs that are read whole count once in the totals.
+
+    Measured rates refer to the partitioned input of past chunks only, so the time estimate leaves out whole inputs too.
+    """
+    whole = [facts.whole for facts in inputs.values() if facts.whole]
+    rows, size = sum(chunk.rows for chunk in chunks), sum(chunk.bytes for chunk in chunks)
+    all_rows, all_size = rows + sum(part.rows for part in whole), size + sum(part.bytes for part in whole)
+    known = all(facts.rows_known for facts in inputs.values())
+    partitions = sum(len(chunk.partitions) for chunk in chunks)
+    amount = (rows, size) if rates.is_measured else (all_rows, all_size)
+    work = Work(*amount, partitions, len(chunks), known)
+    found = estimate_run(work, cores, project.core_hour_usd, rates)
+    return work, replace(found, rows=all_rows, bytes=all_size)
+
+
+def _build_manifest(
+    world: PlanContext, project: Project, ledger_id: str, chunks: tuple[Chunk, ...], parts: dict[str, bytes]
+) -> Manifest | None:
+    product, request = world.product, world.request
+    target = _build_target_pin(product, world.target, parts)
+    if target is None:
+        return None
+    return Manifest(
+        format=FORMAT,
+        ledger_id=ledger_id,
+        project=project.name,
+        product=product.name,
+        owner=product.owner,
+        kind=request.kind,
+        reason=request.reason,
+        requested_by=request.requester,
+        single_user=project.single_user,
+        as_of=_find_as_of(world.target, world.inputs.values()),
+        partitions=world.partitions,
+        order=resolve_order(request, product),
+        target=target,
+        inputs=tuple(_build_input_pin(world, source, world.inputs[source.name], parts) for source in product.inputs),
+        code=world.code,
+        chunks=chunks,
+        estimate=world.estimate,
+        limits=project.limits,
+        checks=product.checks,
+        reconcile=product.reconcile,
+        compare=product.compare,
+        control=product.control,
+        row_limits=product.row_limits,
+        lineage_columns=product.lineage_columns,
+        consumers=product.consumers,
+        rollback_window=product.rollback_window,
+        supersedes=request.supersede,
+        canary=sum(len(chunk.partitions) for chunk in chunks if chunk.wave == 0),
+        prove_determinism=max(product.prove_determinism, request.prove_determinism),
+        tolerance=product.tolerance,
+        classified=product.classified,
+        approval=product.approval,
+        manual=product.manual,
+        restored=build_restored(world.held, request.restore or "") if world.held else None,
+        publish=_build_publish(world),
+    )
+
+
+def _build_publish(world: PlanContext) -> Publish:
+    """The product's publish settings, with the statements that create missing side tables."""
+    publish, field = world.product.publish, find_partition_unit(world.product.target, world.target)
+    missing = [table for table, columns in world.beside.items() if columns is None]
+    made = build_create_statements(publish, world.product.target, field.transform if field else "", missing)
+    return replace(publish, creates=made)
+
+
+def _add_part(parts: dict[str, bytes], value: object) -> str:
+    content = canonical_bytes(value)
+    digest = sha256(content)
+    parts[digest] = content
+    return digest
+
+
+def _build_target_pin(product: Product, facts: TargetState, parts: dict[str, bytes]) -> TargetPin | None:
+    field = find_partition_unit(product.target, facts)
+    if field is None:
+        return None
+    new, rewrite = find_new_columns(product.target, facts), find_rewrite(product.target, facts)
+    return TargetPin(
+        table=facts.table,
+        table_uuid=facts.table_uuid,
+        base_snapshot_id=facts.base_snapshot_id,
+        schema_id=facts.schema_id,
+        spec_id=facts.spec_id,
+        column=field.column,
+        column_type=field.column_type,
+        transform=field.transform,
+        grain=product.target.grain,
+        columns={column.name: column.type for column in facts.columns} | {column.name: column.type for column in new},
+        key=product.target.key,
+        expected_part=_add_part(parts, facts.expected),
+        fingerprints=facts.fingerprints,
+        total_partitions=len(facts.partitions),
+        required=tuple(column.name for column in facts.columns if column.required),
+        last_column_id=facts.last_column_id if new else 0,
+        new_columns=new,
+        mode="rewrite" if rewrite else "metadata",
+        rewrite=rewrite,
+    )
+
+
+def _build_input_pin(world: PlanContext, source: Input, facts: InputState, parts: dict[str, bytes]) -> InputPin:
+    grain = world.product.target.grain
+    back, ahead = count_look_steps(source, grain) if source.partition else (0, 0)
+    sizes = facts.partitions if facts.whole is None else {WHOLE: facts.whole}
+    field = find_partition_unit(world.product.target, world.target)
+    asked = list_input_partitions(source, grain, world.partitions)
+    proof = check_coverage(source, facts, grain, field.column_type if field else None, asked)
+    return InputPin(
+        name=source.name,
+        kind=facts.kind,
+        location=facts.location,
+        partition=source.partition,
+        column_type=facts.column_type or source.columns.get(source.partition or ""),
+        lookback=back,
+        lookahead=ahead,
+        input_partitions=asked,
+        fingerprints={name: size.fingerprint for name, size in sizes.items() if size.fingerprint},
+        rows=sum(size.rows for size in sizes.values()),
+        bytes=sum(size.bytes for size in sizes.values()),
+        file_count=sum(size.files for size in sizes.values()),
+        reference=source.reference,
+        version=source.version,
+        snapshot_id=facts.snapshot_id,
+        table_uuid=facts.table_uuid,
+        files_part=_add_part(parts, facts.files) if facts.files is not None else None,
+        own=source.own,
+        columns=proof.columns,
+        eras=source.eras,
+        era_of=proof.era_of,
+        schemas=facts.schemas if source.columns else (),
+        counts={name: size.rows for name, size in sizes.items()} if facts.kind == "files" and facts.rows_known else {},
+        row_rules=source.rows,
+    )
+
+
+def _find_as_of(target: TargetState, inputs: Iterable[InputState]) -> str:
+    """Newest timestamp in the pinned state: the run's clock, equal for every plan of the same state."""
+    known = [target.base_timestamp_ms, *(facts.newest_ms for facts in inputs)]
+    newest = max((moment for moment in known if moment is not None), default=0)
+    return (EPOCH + timedelta(milliseconds=newest)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _list_refs(manifest: Manifest, name: str) -> tuple[PlannedRef, ...]:
+    target = manifest.target
+    base = [PlannedRef(target.table, base_tag(name), "tag", target.base_snapshot_id)] if target.base_snapshot_id else []
+    pins = [PlannedRef(table, tag, "tag", at) for (table, tag), at in input_tags(name, manifest.inputs).items()]
+    staging = target.staging.table
+    return (
+        *base,
+        *pins,
+        PlannedRef(target.table, GUARD, "branch", None),
+        *((PlannedRef(staging, "", "table", None),) if target.shadow else ()),
+        PlannedRef(staging, run_branch(name), "branch", None),
+    )

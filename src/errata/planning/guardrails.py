@@ -1,0 +1,337 @@
+"""Check a plan against every guardrail rule, not only up to the first refusal. Pure; ``now`` is an argument.
+
+A named override can set aside a rule that refuses or warns; the result stays visible as a warning with the reason, and
+the override goes into the manifest. Results that no run could survive are final and cannot be overridden. An override
+of ``schema`` allows columns that the transform leaves out to be written as NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
+
+from errata.model.duration import subtract_duration
+from errata.model.manifest import Code, Estimate, Override
+from errata.model.partition import NULL, end_of, format_ranges, parse_list
+from errata.model.product import Limits, Product
+from errata.model.side_tables import is_side_table_mode
+from errata.model.table import ROW_LINEAGE
+from errata.planning.guardrail_result import GuardrailResult
+from errata.planning.request import RULES, Request, list_input_partitions
+from errata.planning.restore import check_restore
+from errata.planning.schema import find_new_columns, find_schema_problems, find_side_table_problems
+from errata.planning.shared_files import check_rewrite
+from errata.planning.unnameable import describe_unnameable
+from errata.ports.tables import ActiveRun, InputState, PastTarget, TargetState
+
+_FEW_RETRIES = 10
+_SHOWN = 12
+_STREAMING = "streaming:"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
+    """Everything the rules look at."""
+
+    request: Request
+    product: Product
+    limits: Limits
+    partitions: tuple[str, ...]
+    target: TargetState
+    inputs: Mapping[str, InputState]
+    code: Code
+    estimate: Estimate
+    now: datetime
+    active_runs: Sequence[ActiveRun] = ()
+    beside: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)  # columns by side table; None: absent
+    held: PastTarget | None = None  # snapshot that a restore puts back
+    core_hour_usd: str = "0"
+
+    def folded(self, partitions: Sequence[str]) -> str:
+        """Format partitions as ranges, cut short because results are stored for good."""
+        return format_ranges(self.product.target.grain, partitions, _SHOWN)
+
+
+def check_guardrails(world: PlanContext) -> tuple[GuardrailResult, ...]:
+    """Results of all rules, in order, with overrides applied; an override that was not needed gives a warning."""
+    why = {override.rule: override.why for override in world.request.overrides}
+    verdicts: list[GuardrailResult] = []
+    for rule in RULES:
+        found = list(_RULES[rule](world))
+        verdicts += [_apply_override(verdict, why.get(rule)) for verdict in found]
+        if rule in why and all(verdict.level == "ok" for verdict in found):
+            verdicts.append(GuardrailResult(rule, "warn", f"override {rule} was not needed: the rule did not fire"))
+    return tuple(verdicts)
+
+
+def is_refused(verdicts: Sequence[GuardrailResult]) -> bool:
+    """Whether any rule still refuses."""
+    return any(verdict.level == "refuse" for verdict in verdicts)
+
+
+def list_used_overrides(verdicts: Sequence[GuardrailResult]) -> tuple[Override, ...]:
+    """Overrides that set a result aside, one per rule."""
+    used = {verdict.rule: verdict.override for verdict in verdicts if verdict.override}
+    return tuple(Override(rule, why) for rule, why in sorted(used.items()))
+
+
+def _apply_override(verdict: GuardrailResult, why: str | None) -> GuardrailResult:
+    if why is None or verdict.level == "ok":
+        return verdict
+    if verdict.final:
+        return replace(verdict, message=f"{verdict.message}; an override cannot set this aside")
+    return replace(verdict, level="warn", override=why)
+
+
+def _check_range(world: PlanContext) -> Iterator[GuardrailResult]:
+    count, most = len(world.partitions), world.limits.max_partitions
+    if count > most:
+        yield GuardrailResult("range", "refuse", f"{count:,} partitions asked for; max_partitions is {most:,}")
+    else:
+        new = [name for name in world.partitions if name not in world.target.partitions]
+        gap = f"; {len(new):,} not in the table yet: {world.folded(new)}" if new else ""
+        yield GuardrailResult("range", "ok", f"{count:,} ≤ {most:,}{gap}")
+    if told := describe_unnameable(world.target, world.product.target.column):
+        yield GuardrailResult("range", "warn", told)
+
+
+def _check_recent(world: PlanContext) -> Iterator[GuardrailResult]:
+    grain, protect = world.product.target.grain, world.product.protect.recent
+    if not grain.is_time or subtract_duration(protect, world.now) == world.now:
+        yield GuardrailResult("recent", "ok", "nothing is protected as recent")
+        return
+    limit = subtract_duration(protect, world.now)
+    dated = [name for name in world.partitions if name != NULL]
+    hit = [name for name in dated if end_of(grain, name) > limit]
+    if hit:
+        yield GuardrailResult(
+            "recent", "refuse", f"{world.folded(hit)} closed less than {protect} ago (protect.recent)"
+        )
+    else:
+        yield GuardrailResult("recent", "ok", f"every partition closed at least {protect} ago")
+
+
+def _check_locked(world: PlanContext) -> Iterator[GuardrailResult]:
+    locked: set[str] = set()
+    for item in world.product.protect.locked:
+        locked.update(parse_list(world.product.target.grain, item))
+    hit = [name for name in world.partitions if name in locked]
+    if hit:
+        yield GuardrailResult("locked", "refuse", f"{world.folded(hit)} locked (protect.locked: closed books)")
+    else:
+        yield GuardrailResult("locked", "ok", "no partition is locked")
+
+
+def _find_missing(world: PlanContext, facts: InputState) -> tuple[list[str], list[str]]:
+    """Missing partitions of an input: those in scope, and those needed only for look-back or look-ahead."""
+    source = next(item for item in world.product.inputs if item.name == facts.name)
+    asked = () if facts.whole else list_input_partitions(source, world.product.target.grain, world.partitions)
+    scope = set(world.partitions)
+    if source.own:
+        asked = tuple(name for name in asked if name not in scope)  # the run computes the others itself
+    missing = [name for name in asked if name not in facts.partitions]
+    return [name for name in missing if name in scope], [name for name in missing if name not in scope]
+
+
+def _check_source_missing(world: PlanContext) -> Iterator[GuardrailResult]:
+    complete = True
+    for facts in world.inputs.values():
+        inside, around = _find_missing(world, facts)
+        if inside:
+            count = f"{len(inside):,} of {len(world.partitions):,} partitions"
+            yield GuardrailResult("source-missing", "refuse", f"{facts.name}: {count} missing: {world.folded(inside)}")
+        if around:
+            yield GuardrailResult(
+                "source-missing", "warn", f"{facts.name}: look-back is short of {world.folded(around)}"
+            )
+        complete = complete and not inside and not around
+    if complete:
+        total = len(world.partitions)
+        yield GuardrailResult(
+            "source-missing", "ok", f"{total:,} of {total:,} partitions present in every partitioned source"
+        )
+
+
+def _check_source_retention(world: PlanContext) -> Iterator[GuardrailResult]:
+    passed = False
+    for facts in world.inputs.values():
+        inside, around = _find_missing(world, facts)
+        oldest = facts.oldest
+        gone = [name for name in (*around, *inside) if oldest is not None and name != NULL and name < oldest]
+        if gone:
+            passed = True
+            text = f"{facts.name} begins at {oldest}; {world.folded(gone)} are older: retention has probably passed"
+            yield GuardrailResult("source-retention", "warn", text)
+    if not passed:
+        yield GuardrailResult("source-retention", "ok", "no source begins after what is asked for")
+
+
+def _check_empty(world: PlanContext) -> Iterator[GuardrailResult]:
+    scope, found = set(world.partitions), False
+    for facts in world.inputs.values():
+        hit = [
+            name
+            for name, size in facts.partitions.items()
+            if name in scope and (size.bytes == 0 or (facts.rows_known and size.rows == 0))
+        ]
+        if hit:
+            found = True
+            yield GuardrailResult(
+                "empty", "refuse", f"{facts.name}: no rows in {world.folded(hit)}; they would be emptied"
+            )
+    if not found:
+        yield GuardrailResult("empty", "ok", "no source partition is empty")
+
+
+def _check_overlap(world: PlanContext) -> Iterator[GuardrailResult]:
+    scope, found = frozenset(world.partitions), False
+    for run in world.active_runs:
+        both = scope & run.partitions if run.table == world.target.table else frozenset()
+        if both and run.run_id != world.request.supersede:
+            found = True
+            text = (
+                f"run {run.run_id} ({run.state}) holds {world.folded(sorted(both))}; "
+                f"--supersede {run.run_id} plans in its place"
+            )
+            yield GuardrailResult("overlap", "refuse", text)
+    if not found:
+        yield GuardrailResult("overlap", "ok", "no other active run on these partitions")
+
+
+def _check_append(world: PlanContext) -> Iterator[GuardrailResult]:
+    if world.product.publish.mode != "append":
+        return
+    full = [name for name in world.partitions if world.target.expected.get(name) or name in world.target.partitions]
+    if full:
+        count = f"{len(full):,} of {len(world.partitions):,} partitions"
+        text = f"{count} are not empty: {world.folded(full)}; mode append only adds, another mode corrects"
+        yield GuardrailResult("append", "refuse", text, final=True)
+    else:
+        yield GuardrailResult("append", "ok", f"all {len(world.partitions):,} partitions are empty")
+
+
+def _check_restore_rule(world: PlanContext) -> Iterator[GuardrailResult]:
+    if world.held is not None:
+        yield from check_restore(world.held, world.product.target.grain, world.partitions)
+
+
+def _check_cap(
+    rule: str, found: Decimal | int, most: Decimal | int | None, unit: str, *, is_known: bool = True
+) -> GuardrailResult:
+    if most is None:
+        return GuardrailResult(rule, "ok", f"{found:,}{unit}; no limit set" if is_known else "unknown; no limit set")
+    if not is_known:
+        return GuardrailResult(rule, "warn", f"unknown, source files are not opened; the limit is {most:,}{unit}")
+    if found > most:
+        return GuardrailResult(rule, "refuse", f"{found:,}{unit} estimated; the limit is {most:,}{unit}")
+    return GuardrailResult(rule, "ok", f"{found:,} ≤ {most:,}{unit}")
+
+
+def _check_rows(world: PlanContext) -> Iterator[GuardrailResult]:
+    known = all(facts.rows_known for facts in world.inputs.values())
+    most = world.limits.max_rows
+    # a partial count above the limit is enough to refuse
+    is_known = known or (most is not None and world.estimate.rows > most)
+    yield _check_cap("rows", world.estimate.rows, most, " rows", is_known=is_known)
+
+
+def _check_bytes(world: PlanContext) -> Iterator[GuardrailResult]:
+    yield _check_cap("bytes", world.estimate.bytes, world.limits.max_bytes, " bytes")
+
+
+def _check_cost(world: PlanContext) -> Iterator[GuardrailResult]:
+    most = world.limits.max_usd
+    if most is not None and Decimal(world.core_hour_usd) <= 0:
+        found = f"limits.max_usd is {most} and price.core_hour_usd is {world.core_hour_usd}, so no run could reach it"
+        yield GuardrailResult("cost", "refuse", f"{found}; give a price or take the limit out")
+        return
+    yield _check_cap("cost", Decimal(world.estimate.usd), None if most is None else Decimal(most), " USD")
+
+
+def _check_streaming_readers(world: PlanContext) -> Iterator[GuardrailResult]:
+    streams = [name for name in world.product.consumers if name.startswith(_STREAMING)]
+    if streams and world.product.publish.mode == "append":
+        yield GuardrailResult(
+            "streaming-readers", "ok", f"{', '.join(streams)}: an append reaches a stream as new rows"
+        )
+    elif streams and is_side_table_mode(world.product.publish):
+        yield GuardrailResult("streaming-readers", "ok", f"{', '.join(streams)}: {world.target.table} is not touched")
+    elif streams:
+        text = f"{', '.join(streams)}: a stream fails on the overwrite, or skips it and never sees the correction"
+        yield GuardrailResult("streaming-readers", "refuse", text)
+    else:
+        yield GuardrailResult("streaming-readers", "ok", "no consumer is declared as streaming")
+
+
+def _check_dirty_tree(world: PlanContext) -> Iterator[GuardrailResult]:
+    if world.held is not None:
+        yield GuardrailResult("dirty-tree", "ok", "no code of the project runs")
+    elif world.code.git_dirty:
+        text = "uncommitted changes: the zip that runs is kept, but no commit has this code"
+        yield GuardrailResult("dirty-tree", "warn", text)
+    elif world.code.git_commit:
+        yield GuardrailResult("dirty-tree", "ok", f"git {world.code.git_commit[:7]}")
+    else:
+        yield GuardrailResult("dirty-tree", "ok", "not a git work tree; the zip that runs is kept")
+
+
+def _check_schema(world: PlanContext) -> Iterator[GuardrailResult]:
+    problems = (
+        *find_schema_problems(world.product, world.target, world.inputs, world.partitions),
+        *find_side_table_problems(world.product, world.target, world.beside),
+    )
+    for problem in problems:
+        yield GuardrailResult("schema", "refuse", problem, final=True)
+    if problems:
+        return
+    new = find_new_columns(world.product.target, world.target)
+    told = f"; new with the publication: {', '.join(f'{c.name} {c.type}' for c in new)}" if new else ""
+    yield GuardrailResult("schema", "ok", f"partition spec, key and lineage columns agree with the product{told}")
+    if world.target.format_version >= ROW_LINEAGE and not is_side_table_mode(world.product.publish):
+        told = "rows that are published or rolled back get a new _row_id and _last_updated_sequence_number"
+        yield GuardrailResult("schema", "ok", f"format v{world.target.format_version}: {told}")
+    if any(override.rule == "schema" for override in world.request.overrides):
+        yield GuardrailResult(
+            "schema", "warn", "columns that the transform leaves out are written as NULL, where they may be"
+        )
+
+
+def _check_rewrite_rule(world: PlanContext) -> Iterator[GuardrailResult]:
+    if not is_side_table_mode(world.product.publish):
+        yield from check_rewrite(world.product.target, world.target)
+
+
+def _check_live_retries(world: PlanContext) -> Iterator[GuardrailResult]:
+    text = world.target.properties.get("commit.retry.num-retries", "4")
+    if text.isdigit() and int(text) < _FEW_RETRIES:
+        yield GuardrailResult(
+            "live-retries",
+            "warn",
+            f"live writers retry a commit {text} times; each of our commits can cost them one. Consider ALTER TABLE "
+            f"{world.target.table} SET TBLPROPERTIES ('commit.retry.num-retries'='30')",
+        )
+    else:
+        yield GuardrailResult("live-retries", "ok", f"live writers retry a commit {text} times")
+
+
+_RULES: dict[str, Callable[[PlanContext], Iterator[GuardrailResult]]] = {
+    "range": _check_range,
+    "recent": _check_recent,
+    "locked": _check_locked,
+    "source-missing": _check_source_missing,
+    "source-retention": _check_source_retention,
+    "empty": _check_empty,
+    "overlap": _check_overlap,
+    "append": _check_append,
+    "restore": _check_restore_rule,
+    "rows": _check_rows,
+    "bytes": _check_bytes,
+    "cost": _check_cost,
+    "streaming-readers": _check_streaming_readers,
+    "dirty-tree": _check_dirty_tree,
+    "schema": _check_schema,
+    "rewrite": _check_rewrite_rule,
+    "live-retries": _check_live_retries,
+}

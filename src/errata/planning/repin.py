@@ -1,0 +1,63 @@
+"""Pin an input again for some partitions: same columns, eras and rules, current data of the source. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from errata.canonical import canonical_bytes, sha256
+from errata.model.manifest import InputPin
+from errata.model.partition import Grain
+from errata.model.product import Input
+from errata.planning.era_coverage import check_coverage
+from errata.ports.tables import InputState
+
+
+def needs_repin(pin: InputPin) -> bool:
+    """Whether the input brings in live data; reference data and named versions stay as approved."""
+    return pin.partition is not None and pin.version is None and not pin.own
+
+
+def input_from_pin(pin: InputPin) -> Input:
+    """The input as planned, whatever the product file says now."""
+    is_table = pin.kind == "table"
+    return Input(
+        pin.name,
+        table=pin.location if is_table else None,
+        files=None if is_table else pin.location,
+        partition=pin.partition,
+        reference=pin.reference,
+        columns=pin.columns,
+        eras=pin.eras,
+        rows=pin.row_rules,
+    )
+
+
+def repin_input(
+    pin: InputPin, facts: InputState, asked: Sequence[str], grain: Grain, column_type: str
+) -> tuple[InputPin, dict[str, bytes], tuple[str, ...]]:
+    """The new pin, the parts it refers to, and the problems found."""
+    proof = check_coverage(input_from_pin(pin), facts, grain, column_type, asked)
+    problems = [*([facts.problem] if facts.problem else []), *proof.problems]
+    if facts.table_uuid != pin.table_uuid:
+        problems.append(f"input {pin.name}: {pin.location} was dropped and made anew")
+    parts = {}
+    if facts.files is not None:
+        content = canonical_bytes(facts.files)
+        parts = {sha256(content): content}
+    sizes = facts.partitions
+    known = facts.kind == "files" and facts.rows_known
+    made = replace(
+        pin,
+        input_partitions=tuple(asked),
+        fingerprints={name: size.fingerprint for name, size in sizes.items() if size.fingerprint},
+        rows=sum(size.rows for size in sizes.values()),
+        bytes=sum(size.bytes for size in sizes.values()),
+        file_count=sum(size.files for size in sizes.values()),
+        snapshot_id=facts.snapshot_id,
+        files_part=next(iter(parts), None),
+        era_of=proof.era_of,
+        schemas=facts.schemas if pin.columns else (),
+        counts={name: size.rows for name, size in sizes.items()} if known else {},
+    )
+    return made, parts, tuple(problems)

@@ -1,0 +1,219 @@
+"""A request for a correction: its fields, and the partitions, order and canary it resolves to. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from errata.errors import UsageError
+from errata.model.duration import count_steps
+from errata.model.manifest import Override
+from errata.model.partition import (
+    NULL,
+    Grain,
+    expand_range,
+    format_ranges,
+    from_ordinals,
+    parse_list,
+    parse_partition,
+    sort_oldest_first,
+    to_ordinal,
+    widen_partitions,
+)
+from errata.model.product import Input, Product
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+KINDS = (
+    "backfill",
+    "reprocess",
+    "restate",
+    "repair",
+    "replay",
+    "bootstrap",
+    "migrate",
+    "reconstruct",
+    "restore",
+)
+RESERVED = ("attest", "reconcile")
+"""Kinds reserved for runs that publish nothing; refused until such runs exist."""
+ORDERS = ("newest", "oldest", "sequential")
+RULES = (
+    "range",
+    "recent",
+    "locked",
+    "source-missing",
+    "source-retention",
+    "empty",
+    "overlap",
+    "append",
+    "restore",
+    "rows",
+    "bytes",
+    "cost",
+    "streaming-readers",
+    "dirty-tree",
+    "schema",
+    "rewrite",
+    "live-retries",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request to plan; it must name a half-open range or a list of partitions, never "everything"."""
+
+    product: str
+    reason: str
+    requester: str
+    start: str | None = None
+    end: str | None = None
+    partitions: str | Sequence[str] | None = None
+    kind: str = "restate"
+    order: str | None = None  # newest, or sequential for a product that reads its own output
+    canary: int | str = 0  # number of partitions, or a list in the form of ``partitions``
+    supersede: str | None = None
+    overrides: tuple[Override, ...] = ()
+    prove_determinism: int = 0  # number of sample chunks to compute twice
+    deadline: str | None = None  # only a question, never part of the manifest
+    restore: str | None = None  # the snapshot, tag or time whose rows are put back
+
+    def __post_init__(self) -> None:
+        if self.kind in RESERVED:
+            raise UsageError(
+                f"kind {self.kind} was refused; it is reserved for runs that compare and publish nothing, which this "
+                "version cannot do",
+                state="nothing was planned",
+                hint=f"to compute and compare without a run: errata try {self.product} {self._first_of_scope()}",
+            )
+        _require_known("kind", self.kind, KINDS)
+        if self.order is not None:
+            _require_known("order", self.order, ORDERS)
+        for override in self.overrides:
+            _require_known("override", override.rule, RULES)
+        if (self.kind == "restore") != (self.restore is not None):
+            raise UsageError(
+                f"kind {self.kind} {'with' if self.restore else 'without'} --restore was refused; expected both or "
+                "neither: a restore puts back what the table held at a snapshot, a tag or a time",
+                hint="errata history TABLE PARTITION shows what there is",
+            )
+        if self.restore is not None and self.prove_determinism:
+            raise UsageError("--prove-determinism with --restore was refused; a restore computes nothing")
+        if not self.reason.strip():
+            raise UsageError("a plan without a reason was refused; expected --reason with what is being corrected")
+        if isinstance(self.canary, int) and self.canary < 0:
+            raise UsageError(f"--canary {self.canary} was refused; expected 0 or more partitions")
+        if self.prove_determinism < 0:
+            raise UsageError(f"--prove-determinism {self.prove_determinism} was refused; expected 0 or more chunks")
+
+    def _first_of_scope(self) -> str:
+        """A partition or list in scope, as ``errata try`` takes it."""
+        asked = self.partitions if isinstance(self.partitions, str) else next(iter(self.partitions or ()), None)
+        return asked or self.start or "PARTITION"
+
+
+def resolve_partitions(request: Request, grain: Grain) -> tuple[str, ...]:
+    """Partitions to publish, oldest first."""
+    by_range = request.start is not None or request.end is not None
+    if by_range and request.partitions is not None:
+        raise UsageError("a range and a list were both given; expected --from and --to, or --partitions")
+    if request.partitions is not None:
+        if isinstance(request.partitions, str):
+            return parse_list(grain, request.partitions)
+        if not request.partitions:
+            raise UsageError("an empty partition list was refused; expected at least one partition")
+        return sort_oldest_first(grain, {parse_partition(grain, text) for text in request.partitions})
+    if request.start is None or request.end is None:
+        raise UsageError(
+            "a plan without a range was refused; expected --from and --to, or --partitions",
+            state="nothing was planned",
+            hint=f'errata plan {request.product} --from D --to D --reason "…"',
+        )
+    return expand_range(grain, request.start, request.end)
+
+
+def refuse_other_spellings(partitions: Sequence[str], column_type: str | None) -> None:
+    """Refuse a second spelling of a whole number: ``07`` and ``7`` would be two partitions here, one in the table."""
+    if column_type not in ("int", "long"):
+        return
+    wrong = [text for text in partitions if text != NULL and not _WHOLE.fullmatch(text)]
+    if wrong:
+        raise UsageError(
+            f"partition {wrong[0]!r} was refused; the column holds whole numbers, written without zeros, signs or "
+            "spaces before them",
+            state="nothing was planned",
+        )
+
+
+def resolve_order(request: Request, product: Product) -> str:
+    """Order of computation; always sequential for a product that reads its own output."""
+    own = next((source.name for source in product.inputs if source.own), None)
+    if own is None:
+        return request.order or "newest"
+    if request.order not in (None, "sequential"):
+        raise UsageError(
+            f"--order {request.order} was refused; expected sequential: input {own} of {product.name} is its own "
+            "output, so every partition needs those before it",
+            hint="leave --order out",
+        )
+    return "sequential"
+
+
+def resolve_canary(request: Request, ordered: Sequence[str], grain: Grain, order: str) -> tuple[str, ...]:
+    """Partitions that run first and must pass before the others start, in order of computation."""
+    if isinstance(request.canary, int):
+        return tuple(ordered[: request.canary])
+    text = request.canary.strip()
+    if text.isdecimal() and text.isascii() and len(text) < 10:
+        return tuple(ordered[: int(text)])
+    wanted = set(parse_list(grain, text))
+    outside = wanted.difference(ordered)
+    if outside:
+        found = format_ranges(grain, outside)
+        raise UsageError(f"--canary {text} was refused; expected partitions of the scope; {found} is outside it")
+    chosen = tuple(name for name in ordered if name in wanted)
+    if order == "sequential" and chosen != tuple(ordered[: len(chosen)]):
+        raise UsageError(
+            f"--canary {text} was refused; expected the oldest partitions of the scope, because --order sequential "
+            "computes no partition before those ahead of it",
+            hint=f"--canary {len(chosen)}",
+        )
+    return chosen
+
+
+def count_look_steps(source: Input, grain: Grain) -> tuple[int, int]:
+    """Look-back and look-ahead of an input, in partitions of the product."""
+    return count_steps(source.lookback, grain), count_steps(source.lookahead, grain)
+
+
+def list_input_partitions(source: Input, grain: Grain, partitions: Sequence[str]) -> tuple[str, ...]:
+    """Partitions of an input that must be read, oldest first; none for an input that is read whole.
+
+    From a product's own output a partition needs only earlier partitions, never itself.
+    """
+    if source.own:
+        back = count_look_steps(source, grain)[0]
+        numbers = [to_ordinal(grain, name) for name in partitions if name != NULL]
+        return sort_oldest_first(grain, from_ordinals(grain, {n for at in numbers for n in range(at - back, at)}))
+    return widen_partitions(grain, partitions, *count_look_steps(source, grain)) if source.partition else ()
+
+
+def parse_override(text: str) -> Override:
+    """Parse ``RULE=WHY`` from the command line.
+
+    >>> parse_override("recent=books closed early")
+    Override(rule='recent', why='books closed early')
+    """
+    rule, equals, why = text.partition("=")
+    _require_known("override", rule, RULES)
+    if not equals or not why.strip():
+        raise UsageError(f"override {text!r} was refused; expected {rule}=WHY, because the reason is kept")
+    return Override(rule, why.strip())
+
+
+def _require_known(what: str, found: str, known: Sequence[str]) -> None:
+    if found not in known:
+        near = get_close_matches(found, known, 1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(f"{what} {found!r} is not known; expected one of {', '.join(known)}{meant}")

@@ -1,0 +1,49 @@
+"""Refuse a plan whose rules cannot be measured, with the lines of the product file. Reads table schemas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from errata.errors import ErrataError, ProjectFileError
+from errata.gate.rules.fit import find_input_types
+from errata.gate.rules.rule_check import find_flaws, list_rule_inputs
+from errata.model.manifest import InputPin, Manifest
+from errata.model.product import Product
+from errata.workspace import Workspace
+
+
+def refuse_flawed_rules(workspace: Workspace, product: Product, manifest: Manifest) -> None:
+    """Raise a ``ProjectFileError`` with all flawed rules, before hours go into a candidate the gate cannot judge."""
+    spoken_of = list_rule_inputs(manifest)
+    known = tuple(_with_columns(workspace, pin) if pin.name in spoken_of else pin for pin in manifest.inputs)
+    problems = []
+    for flaw in find_flaws(replace(manifest, inputs=known)):
+        rule = f"{flaw.section}[{flaw.position}]"
+        key = f"{rule}.{flaw.key}" if f"{rule}.{flaw.key}" in product.lines else rule
+        message = workspace.project.redact(f"{key}: {flaw.message}")
+        problems.append(
+            {"file": product.path, "line": product.lines.get(key), "column": None, "message": message, "key": key}
+        )
+    if not problems:
+        return
+    count = "1 rule" if len(problems) == 1 else f"{len(problems)} rules"
+    raise ProjectFileError(
+        f"the plan was refused: {count} of {product.name} cannot be measured"
+        + "".join(
+            f"\n  {p['file']}{'' if p['line'] is None else ':' + str(p['line'])}: {p['message']}" for p in problems
+        ),
+        state="nothing was planned; no table was touched",
+        hint="correct the lines above, then: errata check",
+        problems=problems,
+    )
+
+
+def _with_columns(workspace: Workspace, pin: InputPin) -> InputPin:
+    """The input with its table's columns added if they are unknown; source files are not opened for this."""
+    if find_input_types(pin) is not None or pin.kind != "table" or pin.own:
+        return pin
+    try:
+        facts = workspace.engines.tables.describe(pin.location)
+    except ErrataError:
+        return pin  # reported where the table is actually read
+    return replace(pin, columns={column.name: column.type for column in facts.columns})

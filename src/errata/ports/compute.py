@@ -1,0 +1,139 @@
+"""Ports for computing chunks and staging their output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from errata.errors import ErrataError
+from errata.model.manifest import Chunk, Manifest, TargetPin
+from errata.model.table import DataFile
+from errata.ports.measure import Measurer
+
+TRIAL = "trial"
+"""Snapshot name for a transform's output that was computed but never written to a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWork:
+    """One attempt at one chunk.
+
+    ``parts`` maps digests to the content-addressed parts of the manifest. ``earlier`` maps partitions to this run's
+    adopted snapshots, for transforms that read their own output.
+    """
+
+    run_id: str
+    manifest: Manifest
+    manifest_digest: str
+    chunk: Chunk
+    attempt: str  # recorded as a property of the snapshot it appends
+    parts: Mapping[str, bytes]
+    earlier: Mapping[str, str] = field(default_factory=dict)
+
+
+class ChunkEngine(Protocol):
+    """Computes a chunk and appends it to the run branch."""
+
+    def check_sources(self, work: ChunkWork) -> None:
+        """Raise ``SourceChanged`` naming every pinned file of this chunk that is missing or different."""
+
+    def append(self, work: ChunkWork) -> None:
+        """Append the transform's output in one commit named after the attempt, at most once per fence.
+
+        Raises ``ChunkError`` when the transform or its output is at fault; any other error may be transient.
+        """
+
+    def explain(self, work: ChunkWork, error: Exception) -> ErrataError:
+        """Classify an engine exception: storage, memory, a dead JVM, or something transient."""
+
+    def cost(self, work: ChunkWork) -> Mapping[str, int]:
+        """Cost of the attempt's Spark jobs: jobs, tasks, core milliseconds, bytes read and shuffled."""
+
+    def digests(self, work: ChunkWork, parallelism: int) -> Mapping[str, str]:
+        """Content digest per partition of the transform's output, computed with this many tasks. Writes nothing."""
+
+    def trial(self, work: ChunkWork) -> AbstractContextManager[tuple[Measurer, Mapping[str, int]]]:
+        """Compute the transform's output without writing it.
+
+        Gives a measurer that knows the output as the snapshot ``TRIAL``, and the row count of each partition. Raises as
+        :meth:`append` does.
+        """
+
+    def cancel(self, work: ChunkWork) -> None:
+        """Stop the Spark jobs of an attempt that lost its lease. Best effort."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedOutput:
+    """What one attempt appended: its snapshot and exactly the files it added."""
+
+    snapshot_id: str
+    files: tuple[DataFile, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows in those files."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of those files."""
+        return sum(file.bytes for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A snapshot of the table as it would be after publication."""
+
+    branch: str
+    base_snapshot_id: str
+    snapshot_id: str
+
+
+class StagingTable(Protocol):
+    """The target table as workers and the candidate builder use it."""
+
+    def prepare(self, target: TargetPin, run_id: str, keep_days: int) -> str:
+        """Create the guard, the run branch and, where the run needs it, the shadow, unless they exist.
+
+        Returns the snapshot id of the target's guard. Safe to repeat after a crash. Raises ``RunExpired`` when the
+        target's schema has changed.
+        """
+
+    def find_attempt(self, target: TargetPin, attempt: str) -> StagedOutput | None:
+        """The output of the snapshot that carries this attempt's property, if any.
+
+        Of two such snapshots with equal files the first counts; two with different files make the attempt void and
+        raise ``EngineError``.
+        """
+
+    def staged(self, target: TargetPin, snapshot_id: str) -> StagedOutput:
+        """The files that an adopted snapshot added. Raises ``RunExpired`` when the snapshot is gone."""
+
+    def find_candidate(self, target: TargetPin, branch: str) -> Candidate | None:
+        """Find a candidate whose commit landed, by its branch and property."""
+
+    def make_candidate(
+        self,
+        target: TargetPin,
+        run_id: str,
+        branch: str,
+        partitions: Sequence[str],
+        paths: Sequence[str],
+        keep_days: int,
+    ) -> Candidate:
+        """In one transaction, create a branch at main's head on which ``paths`` replace the scope's live files.
+
+        Raises ``EngineError`` unless exactly those paths could be added.
+        """
+
+    def drop_refs(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
+        """Remove branches and tags, and return those that existed. Idempotent."""
+
+    def drop_shadow(self, target: TargetPin) -> bool:
+        """Drop the shadow with the staged files that no snapshot of the target reads; False if it was already gone.
+
+        Call it only when no attempt and no publication of the run can still be active. Safe to repeat after a crash.
+        """

@@ -1,0 +1,1 @@
+"""Build products and settings from the sections of project files."""

@@ -1,0 +1,170 @@
+"""Build checks from a product file: which keys a metric takes, exactly one threshold, a name. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+from errata.model.partition import Grain
+from errata.model.product import PII_KINDS, Check, Metric, References, Threshold
+from errata.project.files import THRESHOLDS, CheckFile, InputFile
+from errata.project.problems import ProblemReport
+from errata.project.yaml.problem_texts import find_nearest
+
+_DBT = {
+    "not_null": Metric.NULL_VALUES,
+    "unique": Metric.DUPLICATE_VALUES,
+    "accepted_values": Metric.INVALID_VALUES,
+    "relationships": Metric.MISSING_REFERENCES,
+    "unique_combination_of_columns": Metric.DUPLICATE_VALUES,
+    "accepted_range": Metric.INVALID_VALUES,
+    "expression_is_true": Metric.EXPRESSION,
+}
+_VALIDITY = ("validValues", "pattern", "minimum", "maximum", "minLength", "maxLength")
+_TAKES: dict[Metric, tuple[str, ...]] = {
+    Metric.ROW_COUNT: (),
+    Metric.NULL_VALUES: ("column",),
+    Metric.MISSING_VALUES: ("column", "missingValues"),
+    Metric.INVALID_VALUES: ("column", *_VALIDITY),
+    Metric.DUPLICATE_VALUES: ("column", "columns"),
+    Metric.EXPRESSION: ("expression",),
+    Metric.FRESHNESS: ("column",),
+    Metric.TIMESTAMP_BOUNDS: ("column", "before", "after"),
+    Metric.MISSING_REFERENCES: ("column", "columns", "references"),
+    Metric.PII_VALUES: ("column", "columns", "kinds"),
+}
+_OWN_KEYS = tuple(dict.fromkeys(key for keys in _TAKES.values() for key in keys))
+_AGES = ("minutes", "hours", "days")
+
+
+def build_checks(
+    files: Sequence[CheckFile], inputs: Mapping[str, InputFile], grain: Grain, report: ProblemReport
+) -> tuple[Check, ...]:
+    """The valid checks; problems of the others go to the report."""
+    found = []
+    for n, file in enumerate(files):
+        check = _build_check(n, file, report)
+        if check is not None:
+            _check_references(n, check, inputs, report)
+            if check.metric is Metric.TIMESTAMP_BOUNDS and not grain.is_time:
+                report.at(("checks", n, "metric"), "timestampBounds needs a target by hour, day, month or year")
+            found.append(check)
+    return tuple(found)
+
+
+def _build_check(n: int, file: CheckFile, report: ProblemReport) -> Check | None:
+    metric = _resolve_metric(n, file, report)
+    if metric is None:
+        return None
+    given = file.model_dump(by_alias=True, exclude_none=True)
+    _check_keys(n, metric, given, report)
+    _check_unit(n, metric, file.unit, report)
+    threshold = _build_threshold(n, file, given, report)
+    if threshold is None:
+        return None
+    columns = tuple(file.columns or ()) or ((file.column,) if file.column else ())
+    if len(set(columns)) < len(columns):
+        report.at(("checks", n, "columns"), "expected each column once", found=False)
+    about = f"({','.join(columns)})" if columns else ""
+    return Check(
+        name=file.name or f"{metric}{about}{' per run' if file.per == 'run' else ''}",
+        metric=metric,
+        threshold=threshold,
+        columns=columns,
+        expression=file.expression,
+        valid_values=tuple(file.valid_values or ()),
+        pattern=file.pattern,
+        missing_values=tuple(file.missing_values or ()),
+        unit=file.unit or "rows",
+        severity=file.severity,
+        per=file.per,
+        minimum=file.minimum,
+        maximum=file.maximum,
+        min_length=file.min_length,
+        max_length=file.max_length,
+        before=file.before or "0s",
+        after=file.after or "0s",
+        references=References(file.references.input, tuple(file.references.columns)) if file.references else None,
+        kinds=tuple(kind for kind in PII_KINDS if kind in (file.kinds or PII_KINDS))
+        if metric is Metric.PII_VALUES
+        else (),
+        must_hold=file.metric == "expression_is_true",
+    )
+
+
+def _resolve_metric(n: int, file: CheckFile, report: ProblemReport) -> Metric | None:
+    if file.metric is not None:
+        return _DBT.get(file.metric) or Metric(file.metric)
+    if file.expression is not None:
+        return Metric.EXPRESSION
+    report.at_key(("checks", n, "metric"), f'missing key "metric" (or "expression") in checks[{n}]')
+    return None
+
+
+def _check_keys(n: int, metric: Metric, given: dict[str, object], report: ProblemReport) -> None:
+    def missing(key: str, why: str = "") -> None:
+        report.at_key(("checks", n, key), f'missing key "{key}" in checks[{n}], which {why or metric} needs')
+
+    takes = _TAKES[metric]
+    for key in _OWN_KEYS:
+        if key in given and key not in takes:
+            report.at_key(("checks", n, key), f'the key "{key}" in checks[{n}] does not belong to the metric {metric}')
+    if "columns" in takes:
+        both, neither = {"column", "columns"} <= given.keys(), not {"column", "columns"} & given.keys()
+        if both or (neither and metric is not Metric.PII_VALUES):
+            report.at(("checks", n), f"{metric}: expected either column or columns", found=False)
+    elif "column" in takes and "column" not in given:
+        missing("column")
+    if metric is Metric.INVALID_VALUES and not given.keys() & set(_VALIDITY):
+        report.at(("checks", n), f"invalidValues: expected one of {', '.join(_VALIDITY)}", found=False)
+    if metric is Metric.MISSING_REFERENCES and "references" not in given:
+        missing("references")
+    if metric is Metric.EXPRESSION:
+        for key in ("name", "expression"):
+            if key not in given:
+                missing(key, "a check by expression")
+
+
+def _check_unit(n: int, metric: Metric, unit: str | None, report: ProblemReport) -> None:
+    if metric is Metric.FRESHNESS:
+        if unit is None:
+            report.at_key(("checks", n, "unit"), f'missing key "unit" in checks[{n}], which freshness needs')
+        elif unit not in _AGES:
+            report.at(("checks", n, "unit"), f"freshness is an age; expected {', '.join(_AGES)}")
+    elif unit in _AGES:
+        report.at(("checks", n, "unit"), f"{metric} counts rows; expected rows or percent")
+    elif metric is Metric.ROW_COUNT and unit == "percent":
+        report.at(("checks", n, "unit"), "rowCount counts rows; expected rows")
+
+
+def _check_references(n: int, check: Check, inputs: Mapping[str, InputFile], report: ProblemReport) -> None:
+    if check.references is None:
+        return
+    path = ("checks", n, "references")
+    name = check.references.input
+    if name not in inputs:
+        close = find_nearest(name, inputs)
+        hint = f' (nearest: "{close}")' if close else ""
+        report.at((*path, "input"), f"expected one of the inputs {', '.join(inputs)}{hint}")
+    elif inputs[name].own:
+        report.at((*path, "input"), "own output cannot be looked up; expected another input")
+    if len(check.references.columns) != len(check.columns):
+        said = f"expected as many columns as the check has, {len(check.columns)}"
+        report.at((*path, "columns"), said, found=False)
+
+
+def _build_threshold(n: int, file: CheckFile, given: dict[str, object], report: ProblemReport) -> Threshold | None:
+    found = [key for key in THRESHOLDS if key in given]
+    if not found and file.metric in _DBT:
+        return Threshold("mustBe", "0")  # the default of dbt's tests
+    if len(found) != 1:
+        said = ", ".join(found) if found else "none"
+        report.at(("checks", n), f"expected exactly one threshold ({', '.join(THRESHOLDS)}); found {said}", found=False)
+        return None
+    operand = given[found[0]]
+    if not isinstance(operand, list):
+        return Threshold(found[0], str(operand))
+    lower, upper = (str(bound) for bound in operand)
+    if Decimal(lower) > Decimal(upper):
+        report.at(("checks", n, found[0]), "expected the lower bound first", found=False)
+    return Threshold(found[0], lower, upper)

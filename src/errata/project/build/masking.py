@@ -1,0 +1,87 @@
+"""Refuse rules whose results would expose values of classified columns: groups, freshness, minimum and maximum. Pure.
+
+Measurements are stored and shown to everyone who reads a verdict, so they cannot be masked afterwards. Counts and sums
+of classified columns are not values of a row and stay allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from errata.model.product import Metric, Product
+from errata.project.problems import ProblemReport
+
+Path = tuple[str | int, ...]
+
+_TEXTS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+_NAMES = re.compile(r"[^\W\d]\w*|(?<=`)[^`]+(?=`)")
+_PICKS = re.compile(r"\b(min|max|median|percentile|bit_and|bit_or|bit_xor)\s*\(", re.IGNORECASE)
+"""Aggregates that return a value of a row; bit aggregates over one row return that row's bits."""
+_EVERYTHING = re.compile(r"[(,]\s*\*")
+
+
+def refuse_exposing_rules(product: Product, report: ProblemReport) -> None:
+    """Report every rule that would show values of a classified column."""
+    hidden = {name.casefold(): name for name in product.classified}
+    if not hidden:
+        return
+    for n, check in enumerate(product.checks):
+        if check.metric is Metric.FRESHNESS:
+            for column in check.columns:
+                if column.casefold() in hidden:
+                    report.at(
+                        ("checks", n, "column"), "freshness shows the newest value, and this column is classified"
+                    )
+    for path, text in _iterate_groups(product, report):
+        if found := _find_classified(text, hidden):
+            said = f"groups are named by their values, and {found} is classified; expected other columns"
+            report.at(path, said)
+    for path, text in _iterate_aggregates(product):
+        for picked in _PICKS.finditer(text):
+            inside = _read_argument(text, picked.end())
+            if found := _find_classified(inside, hidden):
+                said = f"{picked[1].lower()}() shows a value of a row, and {found} is classified"
+                report.at(path, f"{said}; expected a count, a sum or another column")
+                break
+
+
+def _iterate_groups(product: Product, report: ProblemReport) -> Iterator[tuple[Path, str]]:
+    for n, rule in enumerate(product.reconcile):
+        for m, key in enumerate(rule.by):
+            named: Path = ("reconcile", n, "by", key.name)
+            if report.text_at(("reconcile", n, "by", m)):
+                yield ("reconcile", n, "by", m), key.target
+            elif report.text_at(named):
+                yield named, key.target
+            else:
+                yield (*named, "source"), key.source
+                yield (*named, "target"), key.target
+
+
+def _iterate_aggregates(product: Product) -> Iterator[tuple[Path, str]]:
+    for n, rule in enumerate(product.reconcile):
+        yield ("reconcile", n, "source"), rule.source
+        yield ("reconcile", n, "target"), rule.target
+    for n, comparison in enumerate(product.compare):
+        yield ("compare", n, "metric"), comparison.metric
+    for n, control in enumerate(product.control):
+        yield ("control", n, "metric"), control.metric
+
+
+def _find_classified(text: str, hidden: dict[str, str]) -> str | None:
+    """The first classified column that a piece of SQL refers to."""
+    plain = _TEXTS.sub("''", text)
+    if _EVERYTHING.search(plain):
+        return next(iter(hidden.values()))
+    return next((hidden[name.casefold()] for name in _NAMES.findall(plain) if name.casefold() in hidden), None)
+
+
+def _read_argument(text: str, start: int) -> str:
+    """The argument text from ``start``, just after an opening parenthesis, to its closing parenthesis."""
+    depth = 1
+    for at in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[start:at]
+    return text[start:]

@@ -1,0 +1,349 @@
+"""Build the project and its products from the parsed files, with the checks that involve several keys. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+from errata.errors import UsageError
+from errata.model.approval import ApprovalRules
+from errata.model.duration import count_steps
+from errata.model.partition import Grain, parse_list
+from errata.model.product import (
+    LINEAGE_COLUMNS,
+    S3,
+    Catalog,
+    Comparison,
+    Input,
+    Limits,
+    Product,
+    Project,
+    Protect,
+    Target,
+    Transform,
+)
+from errata.model.product.erasure import ErasureSettings
+from errata.project.build.checks import build_checks
+from errata.project.build.eras import build_eras, build_row_limits, build_row_rules
+from errata.project.build.masking import refuse_exposing_rules
+from errata.project.build.people import build_alarm, build_approval, build_people, refuse_unreachable_quorum
+from errata.project.build.publish import build_publish
+from errata.project.build.reconcile import build_controls, build_reconciliations
+from errata.project.build.settings import build_evidence, to_absolute, to_absolute_url
+from errata.project.build.throttle import build_signals, build_throttle
+from errata.project.files import CatalogFile, CompareFile, InputFile, ProductFile, ProjectFile
+from errata.project.problems import ProblemReport
+from errata.text.secrets import find_passwords, holds_secret
+
+_NEEDS = {"jdbc": ("uri", "warehouse"), "rest": ("uri",), "glue": ("warehouse",), "hive": ("uri",)}
+
+
+def build_project(file: ProjectFile, root: Path, report: ProblemReport) -> Project:
+    """The project without its products."""
+    if not re.match(r"(sqlite|postgresql)(\+[a-z0-9_]+)?://", file.ledger):
+        report.at(("ledger",), "expected sqlite:///path or postgresql+psycopg://…")
+    people = build_people(file, report)
+    approval = build_approval(file.approval, report)
+    refuse_unreachable_quorum(approval.quorum, people, report)
+    if file.chunk_bytes is not None and file.chunks.bytes is not None:
+        report.at_key(("chunk_bytes",), "chunk_bytes and chunks.bytes were both given; expected chunks.bytes alone")
+    s3 = _build_s3(file, report)
+    if file.erasure is not None:
+        _check_table(file.erasure.table, ("erasure", "table"), tuple(file.catalogs), report)
+    _check_java_options(file, report)
+    return Project(
+        name=file.project,
+        root=str(root),
+        ledger=to_absolute_url(root, file.ledger),
+        catalogs={name: _build_catalog(name, catalog, root, s3, report) for name, catalog in file.catalogs.items()},
+        products={},
+        spark_master=file.spark.master,
+        spark_conf=file.spark.conf,
+        s3=s3,
+        people=people,
+        single_user=file.people == "single-user",
+        limits=Limits(**file.limits.model_dump()),
+        core_hour_usd=file.price.core_hour_usd if file.price else "0",
+        chunk_bytes=file.chunks.bytes or file.chunk_bytes,
+        chunk_seconds=file.chunks.seconds,
+        attempts=file.chunks.attempts,
+        throttle=build_throttle(file.throttle, report),
+        health=build_signals(file.health, report),
+        evidence=build_evidence(file.evidence, root, report),
+        erasure=ErasureSettings(file.erasure.table, file.erasure.key) if file.erasure else None,
+        approval=approval,
+        alarm=build_alarm(file),
+    )
+
+
+def _check_java_options(file: ProjectFile, report: ProblemReport) -> None:
+    for key, options in file.spark.conf.items():
+        named = [name for name in re.findall(r"-D([^\s=]+)=", options) if holds_secret(name)]
+        if key.endswith("JavaOptions") and named:
+            said = f"-D{named[0]} was refused, because everyone on the machine can read the command line of Java"
+            report.at(("spark", "conf", key), said, found=False)
+
+
+def _build_s3(file: ProjectFile, report: ProblemReport) -> S3 | None:
+    if file.storage.s3 is None:
+        return None
+    found = S3(**file.storage.s3.model_dump())
+    if (found.access_key_id is None) != (found.secret_access_key is None):
+        report.at_key(("storage", "s3"), "expected access_key_id and secret_access_key together, or neither")
+    return found
+
+
+def _build_catalog(name: str, file: CatalogFile, root: Path, s3: S3 | None, report: ProblemReport) -> Catalog:
+    for key in _NEEDS[file.type]:
+        if getattr(file, key) is None:
+            said = f'missing key "{key}" in catalogs.{name}, which type {file.type} needs'
+            report.at_key(("catalogs", name, key), said)
+    return Catalog(
+        name=name,
+        type=file.type,
+        uri=None if file.uri is None else to_absolute_url(root, file.uri),
+        warehouse=None if file.warehouse is None else to_absolute(root, file.warehouse),
+        properties=file.properties,
+        s3=s3,
+    )
+
+
+def build_product(file: ProductFile, root: Path, project: Project | None, report: ProblemReport) -> Product:
+    """One product; ``project`` is None if errata.yaml has errors."""
+    grain = Grain(file.target.partition.grain)
+    catalogs = None if project is None else tuple(project.catalogs)
+    _check_table(file.target.table, ("target", "table"), catalogs, report)
+    _refuse_repeats(file.target.key, ("target", "key"), report)
+    inputs = tuple(
+        _build_own_input(name, given, file, report)
+        if given.own
+        else _build_input(name, given, grain, root, catalogs, report)
+        for name, given in file.inputs.items()
+    )
+    _check_single_own(file, report)
+    _check_locked(file, grain, report)
+    _check_diff_columns(file, report)
+    checks = build_checks(file.checks, file.inputs, grain, report)
+    product = Product(
+        name=file.product,
+        owner=file.owner,
+        target=_build_target(file, grain, project, report),
+        transform=Transform(file.transform.call, file.transform.version, file.transform.config),
+        inputs=inputs,
+        description=file.description,
+        publish=build_publish(file, catalogs, report),
+        rollback_window=file.publish.rollback_window,
+        checks=checks,
+        reconcile=build_reconciliations(file, report),
+        compare=tuple(_build_comparison(n, given, report) for n, given in enumerate(file.compare)),
+        control=build_controls(file, report),
+        row_limits=build_row_limits(file.inputs, report),
+        protect=Protect(file.protect.recent, tuple(file.protect.locked)),
+        lineage_columns=_build_lineage(file.lineage_columns, report),
+        consumers=tuple(file.consumers),
+        prove_determinism=file.determinism.prove if file.determinism else 0,
+        tolerance=file.diff.tolerance,
+        classified=tuple(file.classified),
+        approval=_build_product_approval(file, project, report),
+        manual=file.publish.manual,
+        throttle=build_throttle(file.throttle, report, project.throttle if project else None)
+        if file.throttle
+        else None,
+        health=build_signals(file.health, report, [signal.name for signal in project.health] if project else ()),
+        path=report.file,
+        lines=report.lines(("checks", "reconcile", "compare", "control", "publish")),
+    )
+    if len(checks) == len(file.checks):  # otherwise positions have shifted, and the reason is reported already
+        _check_unique_names(product, report)
+        refuse_exposing_rules(product, report)
+    return product
+
+
+def _build_product_approval(file: ProductFile, project: Project | None, report: ProblemReport) -> ApprovalRules:
+    found = build_approval(file.approval, report, project.approval if project else None)
+    if project is not None and file.approval.quorum is not None:
+        refuse_unreachable_quorum(found.quorum, project.people, report)
+    return found
+
+
+def _check_table(table: str, path: tuple[str, ...], catalogs: Sequence[str] | None, report: ProblemReport) -> None:
+    catalog = table.partition(".")[0]
+    if catalogs is not None and catalog not in catalogs:
+        report.at(path, f"expected a table of a catalog in errata.yaml ({', '.join(catalogs)})")
+
+
+def _build_target(file: ProductFile, grain: Grain, project: Project | None, report: ProblemReport) -> Target:
+    target, path = file.target, ("target", "add_columns")
+    _refuse_repeats(target.subjects, ("target", "subjects"), report)
+    if target.partition.column in target.subjects:
+        said = (
+            f"{target.partition.column} is the partition column, and manifests name partitions; expected another column"
+        )
+        report.at(("target", "subjects", target.subjects.index(target.partition.column)), said, found=False)
+    if target.subjects and project is not None and project.erasure is None:
+        report.at_key(("target", "subjects"), 'missing key "erasure" in errata.yaml, which names the list they are on')
+    spelt: dict[str, str] = {target.partition.column.casefold(): target.partition.column}
+    for name in target.add_columns:
+        if name.casefold() in spelt:
+            report.at_key((*path, name), f"expected a name of its own; {spelt[name.casefold()]} is taken")
+        if name in target.key:
+            report.at_key((*path, name), f"{name} is in the key; a key column cannot be new, rows of before have none")
+        spelt[name.casefold()] = name
+    return Target(
+        table=target.table,
+        column=target.partition.column,
+        grain=grain,
+        key=tuple(target.key),
+        add_columns=dict(target.add_columns),
+        subjects=tuple(target.subjects),
+    )
+
+
+def _build_input(
+    name: str, file: InputFile, grain: Grain, root: Path, catalogs: Sequence[str] | None, report: ProblemReport
+) -> Input:
+    path = ("inputs", name)
+    if (file.table is None) == (file.files is None):
+        report.at(path, "expected one of table, files and own", found=False)
+    if file.table is not None:
+        _check_table(file.table, (*path, "table"), catalogs, report)
+    if file.files is not None:
+        _check_pattern(file.files, file.partition, (*path, "files"), report)
+    if file.version is not None and file.table is None:
+        report.at_key((*path, "version"), f'the key "version" was refused in {".".join(path)}; only tables have tags')
+    for key, duration in (("lookback", file.lookback), ("lookahead", file.lookahead)):
+        _check_span(duration, grain, file.partition, (*path, key), report)
+    return Input(
+        name=name,
+        table=file.table,
+        files=None if file.files is None else to_absolute(root, file.files),
+        partition=file.partition,
+        lookback=file.lookback,
+        lookahead=file.lookahead,
+        reference=file.reference,
+        columns=file.columns,
+        eras=build_eras(file, grain, path, report),
+        rows=build_row_rules(file, path, report),
+        version=file.version,
+    )
+
+
+def _build_own_input(name: str, file: InputFile, product: ProductFile, report: ProblemReport) -> Input:
+    """The product's own earlier partitions as an input: the target itself, partitioned like the target."""
+    path = ("inputs", name)
+    for key in ("table", "files", "partition", "reference", "version", "columns", "eras", "rows", "quarantine"):
+        if getattr(file, key):
+            report.at_key((*path, key), f'the key "{key}" was refused in {".".join(path)}; own output is the target')
+    grain = Grain(product.target.partition.grain)
+    if not grain.is_time:
+        report.at((*path, "own"), "own output needs a target by hour, day, month or year; values have no order")
+    else:
+        _check_span(file.lookback, grain, product.target.partition.column, (*path, "lookback"), report)
+        if not int(re.sub(r"\D", "", file.lookback)):
+            report.at((*path, "lookback"), f"own output is what came before: expected at least one {grain}")
+    if int(re.sub(r"\D", "", file.lookahead)):
+        report.at((*path, "lookahead"), "expected 0d, because later partitions are not there yet")
+    return Input(
+        name=name,
+        table=product.target.table,
+        partition=product.target.partition.column,
+        lookback=file.lookback,
+        own=True,
+    )
+
+
+def _check_single_own(file: ProductFile, report: ProblemReport) -> None:
+    own = [name for name, given in file.inputs.items() if given.own]
+    for name in own[1:]:
+        report.at(("inputs", name, "own"), f"expected one input of own output; {own[0]} is another", found=False)
+
+
+def _check_pattern(pattern: str, partition: str | None, path: tuple[str, ...], report: ProblemReport) -> None:
+    if find_passwords(pattern):
+        report.at(path, "expected a place without a password; it is copied into run manifests", found=False)
+    holes = set(re.findall(r"\{([^{}]*)\}", pattern))
+    if partition is None and holes:
+        report.at(path, "a place for the partition needs the key partition beside files")
+    elif partition is not None and holes != {partition}:
+        report.at(path, f"expected {{{partition}}} where the partition stands, and nothing else in braces")
+
+
+def _check_span(
+    duration: str, grain: Grain, partition: str | None, path: tuple[str, ...], report: ProblemReport
+) -> None:
+    try:
+        wide = count_steps(duration, grain)
+    except UsageError:
+        wanted = f"whole {grain}s, the grain of the target" if grain.is_time else "0d, because values have no order"
+        report.at(path, f"expected {wanted}")
+        return
+    if wide and partition is None:
+        report.at(path, "a look-back or look-ahead needs the key partition, the column it goes by")
+
+
+def _check_locked(file: ProductFile, grain: Grain, report: ProblemReport) -> None:
+    for n, locked in enumerate(file.protect.locked):
+        try:
+            parse_list(grain, locked)
+        except UsageError:
+            spans = " or an inclusive span such as 2026-01-10..2026-01-14" if grain is Grain.DAY else ""
+            report.at(("protect", "locked", n), f"expected a partition of grain {grain}{spans}")
+
+
+def _check_diff_columns(file: ProductFile, report: ProblemReport) -> None:
+    """Refuse a tolerance on columns that pair rows in a diff, and masking of the partition column."""
+    partition = file.target.partition.column
+    for column in file.diff.tolerance:
+        if column in (partition, *file.target.key):
+            report.at(
+                ("diff", "tolerance", column), "rows are told apart by this column; expected another", found=False
+            )
+    _refuse_repeats(file.classified, ("classified",), report)
+    if partition in file.classified:
+        n = file.classified.index(partition)
+        report.at(("classified", n), "partitions are named everywhere by this column; it cannot be masked")
+
+
+def _build_comparison(n: int, file: CompareFile, report: ProblemReport) -> Comparison:
+    if file.warn is None and file.block is None:
+        report.at(("compare", n), "expected warn or block or both", found=False)
+    elif file.warn is not None and file.block is not None:
+        same_unit = file.warn.endswith("%") == file.block.endswith("%")
+        if same_unit and Decimal(file.warn.rstrip("%")) > Decimal(file.block.rstrip("%")):
+            report.at(("compare", n, "warn"), f"expected no more than block, {report.text_at(('compare', n, 'block'))}")
+    if file.name is None and "=" in file.metric:
+        report.at_key(("compare", n, "name"), f'missing key "name" in compare[{n}], whose metric has an "=" in it')
+    return Comparison(file.name or file.metric, file.metric, file.warn, file.block)
+
+
+def _build_lineage(wanted: bool | list[str], report: ProblemReport) -> tuple[str, ...]:
+    if isinstance(wanted, list):
+        _refuse_repeats(wanted, ("lineage_columns",), report)
+        return tuple(column for column in LINEAGE_COLUMNS if column in wanted)
+    return LINEAGE_COLUMNS if wanted else ()
+
+
+def _check_unique_names(product: Product, report: ProblemReport) -> None:
+    """Refuse a name used by two rules: `--accept NAME=WHY` and every verdict identify a rule by its name."""
+    seen: set[str] = set()
+    sections = {
+        "checks": [check.name for check in product.checks],
+        "reconcile": [rule.name for rule in product.reconcile],
+        "compare": [rule.name for rule in product.compare],
+        "control": [rule.name for rule in product.control],
+    }
+    for section, names in sections.items():
+        for n, name in enumerate(names):
+            if name in seen:
+                report.at((section, n), f'expected a name of its own; "{name}" is taken', found=False)
+            seen.add(name)
+
+
+def _refuse_repeats(items: Iterable[str], path: tuple[str, ...], report: ProblemReport) -> None:
+    seen: set[str] = set()
+    for n, item in enumerate(items):
+        if item in seen:
+            report.at((*path, n), "given twice")
+        seen.add(item)

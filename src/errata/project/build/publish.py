@@ -1,0 +1,111 @@
+"""Build the ``publish`` section of a product file: which keys a mode takes and which it needs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from errata.model.product import Freeze, Groups, Merge, Publish
+from errata.model.refs import swap_table
+from errata.model.side_tables import CORRECTION_COLUMNS, SIDE_TABLE_MODES, VERSION_COLUMNS
+from errata.project.files import ProductFile
+from errata.project.problems import ProblemReport
+from errata.text.numbers import format_duration
+
+_OF_MODE = {"merge": ("merge",), "versions": ("version",), "view": ("version", "swap_view")}
+"""Keys that apply only in some modes."""
+_REBASED = ("replace_partitions", "merge")
+"""Modes in which a partition can be recomputed on top of a live write."""
+_NEEDS = {"version": "versions", "swap_view": "view", "corrections": "corrections"}
+
+
+def build_publish(file: ProductFile, catalogs: Sequence[str] | None, report: ProblemReport) -> Publish:
+    """How the product is published."""
+    given = file.publish
+    for key, modes in _OF_MODE.items():
+        if getattr(given, key) is not None and given.mode not in modes:
+            said = f'the key "{key}" was refused in publish; it is for mode {" and ".join(modes)}, not {given.mode}'
+            report.at_key(("publish", key), said)
+    needed = _NEEDS.get(given.mode)
+    if needed and getattr(given, needed) is None:
+        report.at(("publish", "mode"), f'this mode needs the key "{needed}"', found=False)
+    if given.mode in SIDE_TABLE_MODES and file.target.add_columns:
+        report.at(("publish", "mode"), "the target is not touched, so it gets no columns: expected no add_columns")
+    _check_tables(file, catalogs, report)
+    _check_key_columns(file, report)
+    _check_live_wins(file, report)
+    return Publish(
+        mode=given.mode,
+        merge=_build_merge(file, report) if given.mode == "merge" else None,
+        view=given.view,
+        versions=swap_table(file.target.table) if given.mode == "swap_view" else given.versions,
+        corrections=given.corrections,
+        groups=Groups(given.groups.size, given.groups.hold, given.groups.order) if given.groups else None,
+        on_live_write=given.on_live_write,
+        freeze=_build_freeze(file, report),
+    )
+
+
+def _check_live_wins(file: ProductFile, report: ProblemReport) -> None:
+    """Check that ``live_wins`` can recompute partitions one by one: rows are the target's, none depends on another."""
+    if file.publish.on_live_write != "live_wins":
+        return
+    where = ("publish", "on_live_write")
+    if file.publish.mode not in _REBASED:
+        said = f"live_wins was refused; it is for mode {' and '.join(_REBASED)}, not {file.publish.mode}"
+        report.at(where, said, found=False)
+    if any(source.own for source in file.inputs.values()):
+        said = "live_wins was refused; a product that reads its own output would have to compute all that follows again"
+        report.at(where, said, found=False)
+
+
+def _build_freeze(file: ProductFile, report: ProblemReport) -> Freeze | None:
+    given = file.publish.freeze
+    if file.publish.on_live_write != "freeze":
+        if given is not None:
+            report.at_key(("publish", "freeze"), 'the key "freeze" was refused; it is for on_live_write: freeze')
+        return None
+    found = Freeze(given.idle, given.at_most) if given else Freeze()
+    if not 0 < found.idle <= found.at_most:
+        said = "expected idle above zero and no longer than at_most"
+        told = f"{said}; found {format_duration(found.idle)} and {format_duration(found.at_most)}"
+        report.at(("publish", "freeze"), told, found=False)
+    return found
+
+
+def _check_tables(file: ProductFile, catalogs: Sequence[str] | None, report: ProblemReport) -> None:
+    taken = {file.target.table: "target.table"}
+    for key in ("versions", "view", "corrections"):
+        name = getattr(file.publish, key)
+        if name is None:
+            continue
+        if catalogs is not None and name.partition(".")[0] not in catalogs:
+            report.at(("publish", key), f"expected a name in a catalog of errata.yaml ({', '.join(catalogs)})")
+        if name in taken:
+            report.at(("publish", key), f"expected a name of its own; {taken[name]} has it")
+        taken[name] = f"publish.{key}"
+
+
+def _check_key_columns(file: ProductFile, report: ProblemReport) -> None:
+    key = file.target.key
+    if file.publish.corrections and not key:
+        report.at(("publish", "corrections"), "corrections are told by key: expected target.key", found=False)
+    if file.publish.corrections:
+        for n, name in enumerate(key):
+            if name.casefold() in CORRECTION_COLUMNS:
+                said = f"{name} is a column of its own in publish.corrections; expected another name"
+                report.at(("target", "key", n), said, found=False)
+    if file.publish.mode in ("version", "swap_view") and file.target.partition.column.casefold() in VERSION_COLUMNS:
+        report.at(("target", "partition", "column"), "this name is taken in publish.versions", found=False)
+
+
+def _build_merge(file: ProductFile, report: ProblemReport) -> Merge:
+    given, key = file.publish.merge, file.target.key
+    if not key:
+        report.at(("publish", "mode"), "rows are merged by their key: expected target.key", found=False)
+    if given is None:
+        return Merge()
+    if given.version is not None and given.version in (*key, file.target.partition.column):
+        report.at(
+            ("publish", "merge", "version"), "a version tells rows of one key apart; expected a column outside the key"
+        )
+    return Merge(given.version, given.delete)

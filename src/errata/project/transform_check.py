@@ -1,0 +1,74 @@
+"""Check that a product's transform exists, from its source and without importing it. Reads project code.
+
+Importing would run the project's code in the process of the check.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from errata.model.product import Product
+from errata.project.problems import ProblemReport, ProjectProblem
+from errata.project.yaml.problem_texts import find_nearest
+
+_CALL = ("transform", "call")
+
+
+def check_transform(root: Path, product: Product, report: ProblemReport) -> None:
+    """Report a missing module or function, or parameters that the product does not provide."""
+    module, _, name = product.transform.call.partition(":")
+    stem = module.replace(".", "/")
+    places = (f"{stem}.py", f"{stem}/__init__.py")
+    place = next((place for place in places if (root / place).is_file()), None)
+    if place is None:
+        report.at(_CALL, f"expected the module in {places[0]} of the project")
+        return
+    try:
+        tree = ast.parse((root / place).read_bytes(), filename=place)
+    except SyntaxError as error:
+        report.problems.append(ProjectProblem(place, error.lineno, error.offset, f"not Python: {error.msg}"))
+        return
+    except ValueError as error:
+        report.problems.append(ProjectProblem(place, None, None, f"not Python: {error}"))
+        return
+    _check_function(tree, name, place, product, report)
+
+
+def _check_function(tree: ast.Module, name: str, place: str, product: Product, report: ProblemReport) -> None:
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    if name in functions:
+        _check_parameters(functions[name], place, product, report)
+    elif name not in _list_bound_names(tree):
+        close = find_nearest(name, functions)
+        report.at(_CALL, f'expected a function "{name}" in {place}' + (f' (nearest: "{close}")' if close else ""))
+
+
+def _check_parameters(function: ast.FunctionDef, place: str, product: Product, report: ProblemReport) -> None:
+    takes = function.args
+    named = [argument.arg for argument in (*takes.posonlyargs, *takes.args)]
+    if not named and takes.vararg is None:
+        said = f"{function.name}() takes nothing; expected ctx and then the inputs by name"
+        report.problems.append(ProjectProblem(place, function.lineno, function.col_offset + 1, said))
+        return
+    defaulted = len(takes.defaults)
+    required = named[1 : len(named) - defaulted] if defaulted else named[1:]
+    required += [a.arg for a, default in zip(takes.kwonlyargs, takes.kw_defaults, strict=True) if default is None]
+    inputs = [source.name for source in product.inputs]
+    for parameter in required:
+        if parameter not in inputs:
+            said = (
+                f'{function.name}() takes "{parameter}", which is not an input of {product.name} ({", ".join(inputs)})'
+            )
+            report.problems.append(ProjectProblem(place, function.lineno, function.col_offset + 1, said))
+
+
+def _list_bound_names(tree: ast.Module) -> set[str]:
+    """Names a module imports or assigns; they may be functions, which only importing could tell."""
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return names

@@ -1,0 +1,1 @@
+"""Read YAML with line numbers and report errors clearly."""

@@ -1,0 +1,164 @@
+"""Errors of publish and rollback: partitions, commits, writers and the next command. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from errata.errors import PublishConflict
+from errata.model.partition import Grain, format_partition_list, sort_oldest_first
+from errata.model.table import Commit
+from errata.ports.publish import IntentLog
+
+_VERBS = {"append": "appended", "overwrite": "overwritten", "delete": "deleted", "replace": "rewritten"}
+_MAIN_UNCHANGED = "main is unchanged; the staged output is kept"
+
+
+_LIVE_WRITE_ADVICE = {
+    "conflict": "where live jobs can ask first (errata.live), publish.on_live_write: freeze holds them off",
+    "live_wins": "",
+    "freeze": "live jobs were held off, so whoever wrote does not ask: errata.live.writing, or errata live write",
+}
+"""Advice after a live write, by the plan's ``on_live_write`` setting."""
+
+
+def conflict_error(
+    kind: str,
+    run_id: str,
+    grain: Grain,
+    scope: Sequence[str],
+    written: Mapping[str, tuple[Commit, ...]],
+    on_live_write: str = "conflict",
+    told: Mapping[str, str] | None = None,
+) -> PublishConflict:
+    """Error when another writer changed partitions of the scope; ``told`` adds details for some of them."""
+    since = "after planning" if kind == "publish" else "after they were published"
+    names = sort_oldest_first(grain, written)
+    lines = [f"{len(names)} of {len(scope)} partitions were written by someone else {since}"]
+    lines += [f"  {name}  {_describe_writes(written[name], (told or {}).get(name, ''))}" for name in names[:20]]
+    if len(names) > 20:
+        lines.append(f"  … and {len(names) - 20} more")
+    others = [name for name in scope if name not in written]
+    listed = format_partition_list(grain, names)
+    if kind == "publish":
+        hint = f'errata plan PRODUCT --partitions {listed} --supersede {run_id} --reason "…"'
+        rest = (
+            f"or publish the other {len(others)}: errata publish {run_id} --partitions "
+            f"{format_partition_list(grain, others)}"
+        )
+        advice = _LIVE_WRITE_ADVICE[on_live_write]
+    else:
+        advice = ""
+        hint = f'correct them instead of losing those writes: errata plan PRODUCT --partitions {listed} --reason "…"'
+        rest = (
+            f"or roll back the other {len(others)}: errata rollback {run_id} "
+            f'--partitions {format_partition_list(grain, others)} --reason "…"'
+        )
+    return PublishConflict(
+        "\n".join(lines),
+        state=_MAIN_UNCHANGED,
+        hint="\n".join(filter(None, (hint, rest if others else "", advice))),
+        run_id=run_id,
+        partitions=list(names),
+        on_live_write=on_live_write,
+        snapshots=sorted({commit.snapshot_id for commits in written.values() for commit in commits}),
+        publications=sorted(
+            {
+                commit.summary["errata.publication"]
+                for commits in written.values()
+                for commit in commits
+                if "errata.publication" in commit.summary
+            }
+        ),
+    )
+
+
+def _describe_writes(commits: Sequence[Commit], told: str) -> str:
+    if not commits:
+        return f"{told or 'its content is not what it was'}; history does not say by whom"
+    newest = commits[0]
+    at = datetime.fromtimestamp(newest.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    more = f" and {len(commits) - 1} more commits" if len(commits) > 1 else ""
+    verb = _VERBS.get(newest.operation, "written")
+    who = newest.summary.get("errata.publication") or newest.application
+    return f"{verb} by snapshot {newest.snapshot_id} ({who}, {at}Z){more}" + (f"; {told}" if told else "")
+
+
+def unrecorded_error(conflict: PublishConflict, log: IntentLog) -> PublishConflict:
+    """The conflict, extended with the names of publications that this ledger lacks."""
+    lost = [name for name in conflict.fields.get("publications", ()) if not log.is_recorded(name)]
+    if not lost:
+        return conflict
+    return PublishConflict(
+        f"{conflict.message}\n{', '.join(lost)} is not in this ledger: another ledger governs the table too, or this "
+        "one was put back from a copy made before that publication",
+        state=conflict.state,
+        hint=conflict.hint,
+        **conflict.fields,
+    )
+
+
+def drift_error(run_id: str, table: str, what: str, expected: object, found: object) -> PublishConflict:
+    """Error when the table itself is no longer the one that was planned."""
+    return PublishConflict(
+        f"{table} changed after planning: expected {f'{what} {expected}'.strip()}, found {found}",
+        state=_MAIN_UNCHANGED,
+        hint=f'errata plan PRODUCT … --supersede {run_id} --reason "…"',
+        run_id=run_id,
+        table=table,
+    )
+
+
+def repeated_corrections_error(run_id: str, table: str, publication_id: str) -> PublishConflict:
+    """Error when the run's corrections were already written by a publication that the ledger lacks.
+
+    They came from another candidate, so that publication cannot be recorded in place of this one.
+    """
+    return PublishConflict(
+        f"{table} has the corrections of {publication_id}, which is not in this ledger: it was put back from a copy "
+        "made before that publication; the same corrections would be there twice",
+        state="nothing was published",
+        hint=f"delete them from {table} (publication_id = '{publication_id}'), then: errata plan PRODUCT … "
+        f'--supersede {run_id} --reason "…"',
+        run_id=run_id,
+        publications=[publication_id],
+    )
+
+
+def shape_error(run_id: str, table: str, why: str, instead: str) -> PublishConflict:
+    """Error when a rollback cannot exchange files any more, because the table's partitioning has changed."""
+    return PublishConflict(
+        f"rollback of {run_id} was refused; {table}: {why}",
+        state=_MAIN_UNCHANGED,
+        hint=f"put the rows back instead of the files: {instead}",
+        run_id=run_id,
+        table=table,
+    )
+
+
+def dropped_error(run_id: str, table: str, column: str) -> PublishConflict:
+    """Error when the partition column of a rollback was dropped from the table."""
+    return PublishConflict(
+        f"rollback of {run_id} was refused; column {column} of {table}, which its partitions are of, was dropped",
+        state=_MAIN_UNCHANGED,
+        hint='name another partition column in the product file and compute again: errata plan PRODUCT … --reason "…"',
+        run_id=run_id,
+        table=table,
+    )
+
+
+def contention_error(kind: str, run_id: str, reason: str, on_live_write: str) -> PublishConflict:
+    """Error when the table changes too fast, or another process closed the intent (``on_live_write`` is empty then)."""
+    why = ' --reason "…"' if kind == "rollback" else ""
+    hint = f"hold the live writer for a moment and repeat: errata {kind} {run_id}{why}"
+    advice = (
+        (_LIVE_WRITE_ADVICE.get(on_live_write) or _LIVE_WRITE_ADVICE["conflict"])
+        if kind == "publish" and on_live_write
+        else ""
+    )
+    return PublishConflict(
+        f"the {kind} did not land: {reason}",
+        state=_MAIN_UNCHANGED,
+        hint=f"{hint}\n{advice}" if advice else hint,
+        run_id=run_id,
+    )

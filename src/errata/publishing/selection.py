@@ -1,0 +1,52 @@
+"""Helpers shared by commands: select the named partitions, audit conflicts, read the refs of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from errata.errors import NotFound, PublishConflict
+from errata.ledger import RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.partition import format_ranges, parse_list, parse_partition, sort_oldest_first
+from errata.workspace import Workspace
+
+
+def select_partitions(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Partitions that a command names, all of which must belong to the run; all of the run's if it names none."""
+    if partitions is None:
+        return manifest.partitions
+    grain = manifest.target.grain
+    if isinstance(partitions, str) or grain.is_time or not partitions:
+        found = parse_list(grain, partitions if isinstance(partitions, str) else ",".join(partitions))
+    else:
+        # a value may hold a comma, or spaces at its ends
+        found = sort_oldest_first(grain, {parse_partition(grain, one) for one in partitions})
+    foreign = [name for name in found if name not in set(manifest.partitions)]
+    if foreign:
+        raise NotFound(
+            f"{format_ranges(manifest.target.grain, foreign)} is not part of this run; expected partitions of "
+            f"{format_ranges(manifest.target.grain, manifest.partitions)}",
+            state="nothing was changed",
+        )
+    return found
+
+
+@contextmanager
+def audit_conflicts(workspace: Workspace, actor: Actor, run: RunRecord, action: str) -> Iterator[None]:
+    """Audit a conflict before it propagates, and put the product's name into its hint."""
+    try:
+        yield
+    except PublishConflict as error:
+        error.hint = (error.hint or "").replace("PRODUCT", run.product)
+        workspace.ledger.audit.record_refusal(run.run_id, actor, action, error.message, {"conflict": True})
+        raise
+
+
+def read_refs(workspace: Workspace, table: str) -> Mapping[str, str] | None:
+    """Branches and tags of a table; None when it does not exist (a shadow is created late and dropped early)."""
+    try:
+        return workspace.engines.pins.refs(table)
+    except NotFound:
+        return None

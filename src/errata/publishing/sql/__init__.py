@@ -1,0 +1,1 @@
+"""SQL of the views for readers: accepted versions, and old and new rows of a preview. Pure."""

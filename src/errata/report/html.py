@@ -1,0 +1,120 @@
+"""Escaped HTML elements, and the tables that every section uses. Pure."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from errata.text.escape import escape_text
+
+
+def render_section(title: str, *children: Child, name: str, lead: str = "") -> Markup:
+    """A part of the page under its heading."""
+    told = el("p", nowrap_dates(lead), class_="lead") if lead else None
+    return el("section", el("h2", title, id=name), told, *children, aria_labelledby=name)
+
+
+def render_table(
+    head: Sequence[Child],
+    rows: Iterable[Sequence[Child]],
+    *,
+    caption: str,
+    numbers: Iterable[int] = (),
+    classes: str = "",
+) -> Markup:
+    """A table whose first column holds row headers; it scrolls on narrow screens."""
+    right = set(numbers)
+
+    def cell(n: int, child: Child) -> Markup:
+        kind = "n" if n in right else None
+        return el("th", child, scope="row", class_=kind) if n == 0 else el("td", child, class_=kind)
+
+    top = el("tr", [el("th", one, scope="col", class_="n" if n in right else None) for n, one in enumerate(head)])
+    body = [el("tr", [cell(n, one) for n, one in enumerate(row)]) for row in rows]
+    inner = el("table", el("caption", caption), el("thead", top), el("tbody", body), class_=classes or None)
+    return el("div", inner, class_="scroll", role="region", aria_label=caption, tabindex=0)
+
+
+def render_facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
+    """A list of names with their values."""
+    told = [(name, nowrap_dates(what) if type(what) is str else what) for name, what in pairs if what]
+    return el("dl", [[el("dt", name), el("dd", what)] for name, what in told], class_="facts")
+
+
+def render_details(summary: str, *children: Child) -> Markup:
+    """Folded content that opens without a script and prints as shown on the screen."""
+    return el("details", el("summary", summary), *children)
+
+
+def to_sentence(text: str) -> str:
+    """A message as a sentence; its words stay unchanged."""
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def render_share_bar(share: float) -> Markup:
+    """A share as a bar; the caller shows the number next to it."""
+    width = max(0.0, min(100.0, share * 100))
+    return el("span", el("span", style=f"width:{width:.1f}%"), class_="bar", aria_hidden="true")
+
+
+class Markup(str):
+    """Text that is already HTML; created only by this module."""
+
+    __slots__ = ()
+
+
+Child: TypeAlias = "str | int | Markup | Iterable[Child] | None"
+
+_DATE = re.compile(r"(\d{4}-\d{2}(?:-\d{2}(?:T\d{2})?)?)")
+_VOID = frozenset({"br", "col", "hr", "link", "meta"})
+
+
+def raw(trusted: str) -> Markup:
+    """Our own constant text (a style sheet), unescaped."""
+    return Markup(trusted)
+
+
+def el(tag: str, *children: Child, **attributes: str | float | bool | None) -> Markup:
+    """An element. ``class_`` is class, ``aria_label`` is aria-label; None and False leave an attribute out.
+
+    >>> el("td", "<script>", class_="n", title=None)
+    '<td class="n">&lt;script&gt;</td>'
+    """
+    told = "".join(_format_attribute(name, value) for name, value in attributes.items())
+    if tag in _VOID:
+        return Markup(f"<{tag}{told}>")
+    return Markup(f"<{tag}{told}>{join_markup(children)}</{tag}>")
+
+
+def nowrap_dates(text: str) -> Markup:
+    """Text without line breaks inside dates."""
+    pieces = _DATE.split(text)
+    return join_markup(el("span", piece, class_="nw") if n % 2 else piece for n, piece in enumerate(pieces))
+
+
+def join_markup(children: Iterable[Child]) -> Markup:
+    """Children one after the other; text is escaped, markup is not."""
+    return Markup("".join(_escape_child(child) for child in children))
+
+
+def _escape_child(child: Child) -> str:
+    match child:
+        case None:
+            return ""
+        case Markup():
+            return child
+        case str():
+            return html.escape(escape_text(child), quote=False)
+        case int():
+            return str(child)
+        case _:
+            return join_markup(child)
+
+
+def _format_attribute(name: str, value: str | float | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    key = name.rstrip("_").replace("_", "-")
+    return f" {key}" if value is True else f' {key}="{html.escape(escape_text(str(value)))}"'

@@ -1,0 +1,1 @@
+"""Text for people: numbers, escaping, redaction of secrets. Pure."""

@@ -1,0 +1,83 @@
+"""What commands answer: frozen values whose field names are the ``--json`` promise. Pure.
+
+The command line renders one view as text or as JSON; Python callers get the view itself.
+"""
+
+from __future__ import annotations
+
+from errata.views.approval import ApprovalView, BreakGlassView, DecisionView, QuorumView, ReleasedView, ReleaseView
+from errata.views.audit import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView, ListedView
+from errata.views.history import AcceptedSpan, CommitsView, CommitView, HistoryView, RowHistoryView, RunsView, WhyView
+from errata.views.live_writes import LateInputView, LiveWriteView
+from errata.views.plan import ChunkView, DeadlineView, EstimateView, InputView, PlanView, VerdictView
+from errata.views.publish import (
+    DarkView,
+    FreezeView,
+    FrozenView,
+    GroupsView,
+    GroupView,
+    HazardView,
+    PublishView,
+    RollbackView,
+)
+from errata.views.run import (
+    QuarantineReason,
+    QuarantineView,
+    RunCounts,
+    RunView,
+    SetAsideRow,
+    StateView,
+    ValidateView,
+)
+from errata.views.status import CostView, PartitionView, RunLine, SetBackView, StatusView
+
+__all__ = [
+    "AcceptedSpan",
+    "ApprovalView",
+    "AuditView",
+    "BreakGlassView",
+    "ChunkView",
+    "CleanupView",
+    "CommitView",
+    "CommitsView",
+    "CostView",
+    "DarkView",
+    "DeadlineView",
+    "DecisionView",
+    "ErasedView",
+    "EstimateView",
+    "FreezeView",
+    "FrozenView",
+    "GroupView",
+    "GroupsView",
+    "HazardView",
+    "HeadView",
+    "HeadsView",
+    "HistoryView",
+    "InputView",
+    "KeyView",
+    "LateInputView",
+    "ListedView",
+    "LiveWriteView",
+    "PartitionView",
+    "PlanView",
+    "PublishView",
+    "QuarantineReason",
+    "QuarantineView",
+    "QuorumView",
+    "ReleaseView",
+    "ReleasedView",
+    "RollbackView",
+    "RowHistoryView",
+    "RunCounts",
+    "RunLine",
+    "RunView",
+    "RunsView",
+    "SetAsideRow",
+    "SetBackView",
+    "StateView",
+    "StatusView",
+    "ValidateView",
+    "VerdictView",
+    "WhyView",
+]

@@ -1,0 +1,17 @@
+"""Result of one check of the gate. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What one rule says about one partition (None: about the candidate as a whole)."""
+
+    name: str
+    partition: str | None
+    value: str | None
+    level: str  # ok | warn | block
+    message: str
+    accepted_by: str | None = None

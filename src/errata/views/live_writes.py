@@ -1,0 +1,68 @@
+"""What others did after a run was planned, as it was noticed. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from errata.model.partition import WHOLE, Grain, format_ranges
+from errata.text.numbers import format_moment, plural
+
+_SHOWN = 6
+"""Ranges of partitions that a sentence names."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveWriteView:
+    """A commit of someone else into the partitions of a run, after it was planned."""
+
+    snapshot_id: str
+    at: str  # when it was committed
+    application: str  # empty: the history does not say who wrote, and only the content can tell whether rows changed
+    operation: str
+    partitions: tuple[str, ...]
+    seen_at: str = ""
+    seen_by: str = ""  # approve | status | validate
+
+    def text(self, grain: str) -> str:
+        """One sentence for people."""
+        days = format_ranges(Grain(grain), self.partitions, most=_SHOWN)
+        if not self.application:
+            return f"{days} holds other files than planned (snapshot {self.snapshot_id}): publish compares the content"
+        told = f"{self.operation}, snapshot {self.snapshot_id}, {format_moment(self.at)} UTC"
+        return f"{days} was written after planning by {self.application} ({told})"
+
+
+@dataclass(frozen=True, slots=True)
+class LateInputView:
+    """What came into an input after it was pinned, for partitions that the run reads."""
+
+    input: str
+    location: str
+    partitions: tuple[str, ...]
+    change: str  # what tells one change from another: a snapshot, or the digest of the files that differ
+    at: str = ""  # when a table was committed to
+    application: str = ""  # who committed; empty for files, and where the history does not say
+    operation: str = ""
+    new_files: int = 0
+    changed_files: int = 0
+    missing_files: int = 0
+    files: tuple[str, ...] = ()  # some of them by name
+    seen_at: str = ""
+    seen_by: str = ""  # validate | publish
+
+    def text(self, grain: str) -> str:
+        """One sentence for people."""
+        days = "all of it" if WHOLE in self.partitions else format_ranges(Grain(grain), self.partitions, most=_SHOWN)
+        return (
+            f"input {self.input} changed for {days} after it was pinned: {self._describe_change()}; the run "
+            "does not have it"
+        )
+
+    def _describe_change(self) -> str:
+        if self.application:
+            return f"{self.application} ({self.operation}, snapshot {self.change}, {format_moment(self.at)} UTC)"
+        if not self.files:
+            return f"other files than at the pinned snapshot; {self.location} no longer has the commits since"
+        counts = {"new": self.new_files, "changed": self.changed_files, "missing": self.missing_files}
+        told = ", ".join(f"{plural(count, f'{word} file')}" for word, count in counts.items() if count)
+        return f"{told}, such as {self.files[0]}"

@@ -1,0 +1,140 @@
+"""A plan as it was judged and sealed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from errata.views.approval import ApprovalView, BreakGlassView, QuorumView, ReleasedView
+
+
+@dataclass(frozen=True, slots=True)
+class InputView:
+    """One input as it will be read."""
+
+    name: str
+    table: str | None
+    files: str | None
+    snapshot_id: str | None
+    file_count: int
+    rows: int
+    bytes: int
+    partitions: tuple[str, ...]
+    reference: str | None = None
+    own: bool = False  # the product's own earlier output
+    eras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # schema era → partitions in it
+    row_rules: tuple[str, ...] = ()  # what takes rows out, with its action
+    version: str | None = None  # the tag that named the snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkView:
+    """One chunk of the plan."""
+
+    chunk_id: str
+    partitions: tuple[str, ...]
+    bytes: int
+    rows: int
+    wave: int = 1  # 0: the canary
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictView:
+    """What one guardrail says."""
+
+    rule: str
+    level: str
+    message: str
+    override: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateView:
+    """What the run will probably cost."""
+
+    rows: int
+    bytes: int
+    seconds: int
+    usd: str
+    seconds_low: int
+    seconds_high: int
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineView:
+    """How many cores, until when, for how much.
+
+    ``seconds``, ``core_hours`` and ``usd`` are upper ends, with the configured cores when they suffice, else with those
+    needed; ``cores_needed`` None: no number of cores meets it, and ``basis`` says what stands in the way.
+    """
+
+    by: str
+    available_seconds: int  # within the allowed hours
+    cores_configured: int
+    cores_needed: int | None
+    seconds_configured: int
+    seconds: int
+    core_hours: str
+    usd: str
+    meets: bool
+    measured: bool
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """A plan, new or from the ledger."""
+
+    run_id: str
+    manifest_digest: str
+    state: str
+    already: bool
+    product: str
+    table: str
+    kind: str
+    reason: str
+    requested_by: str
+    order: str
+    grain: str
+    partitions: tuple[str, ...]
+    chunks: tuple[ChunkView, ...]
+    inputs: tuple[InputView, ...]
+    verdicts: tuple[VerdictView, ...]
+    estimate: EstimateView
+    refs: tuple[str, ...]
+    code: Mapping[str, Any]
+    gate: Mapping[str, int]
+    consumers: tuple[str, ...]
+    untouched_partitions: int
+    new_partitions: tuple[str, ...]
+    overrides: Mapping[str, str]
+    supersedes: str | None
+    single_user: bool
+    approvals: tuple[ApprovalView, ...] = ()
+    pins: tuple[Mapping[str, Any], ...] = ()
+    approvers: tuple[str, ...] = ()
+    planned_at: str = ""
+    prove_determinism: int = 0
+    throttle: Mapping[str, Any] = field(default_factory=dict)  # limits in force now, those that are set
+    deadline: DeadlineView | None = None
+    new_columns: Mapping[str, str] = field(default_factory=dict)  # which readers see with the publication
+    quorum: QuorumView | None = None
+    break_glass: BreakGlassView | None = None  # the newest
+    release_digest: str | None = None  # what a release would name; None before there is a passed verdict
+    release: ReleasedView | None = None
+    manual: bool = True
+    restored: Mapping[str, Any] | None = None  # the snapshot whose rows are put back; no transform runs
+    publish: Mapping[str, Any] = field(default_factory=dict)  # the mode, and what it needs to know
+    rewrite: Mapping[str, Any] | None = None  # why publication writes data files, and of how much
+
+    @property
+    def id(self) -> str:
+        """The run id."""
+        return self.run_id
+
+    @property
+    def digest(self) -> str:
+        """The manifest digest, which an approval names."""
+        return self.manifest_digest

@@ -1,0 +1,137 @@
+"""What readers see and when: groups, names, publications, rollbacks, freezes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from errata.views.approval import BreakGlassView, ReleasedView
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """Partitions that become visible together."""
+
+    n: int
+    partitions: tuple[str, ...]
+    state: str  # waiting | published | part_published | rolled_back | superseded
+    publications: tuple[str, ...] = ()
+    published_at: str | None = None  # the newest of them
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsView:
+    """How far a run that is published in groups has come; ``next`` None: nothing is left."""
+
+    size: int
+    hold: str
+    order: str  # newest | oldest
+    groups: tuple[GroupView, ...]
+    next: int | None = None
+    not_before: str | None = None  # None: as far as the hold goes, now
+    seconds_left: int = 0
+    stopped: str = ""  # why no group goes until someone resumes
+
+
+@dataclass(frozen=True, slots=True)
+class DarkView:
+    """A candidate that can be read by name before anyone else sees it; ``comparison`` is old and new side by side."""
+
+    run_id: str
+    state: str
+    already: bool
+    table: str
+    name: str
+    snapshot_id: str
+    keep_until: str
+    rejected: bool
+    reads: Mapping[str, str]  # reader → the exact statement
+    comparison: str | None = None  # a query; None: the product has no key
+    view: str | None = None  # the name of the view that is this query
+    before: str | None = None  # the name of what stood before; None: nothing did
+    warnings: tuple[str, ...] = ()
+    single_user: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PublishView:
+    """A publication that landed."""
+
+    run_id: str
+    state: str
+    already: bool
+    publication_id: str
+    snapshot_id: str
+    partitions: tuple[str, ...]
+    data_files_written: int
+    removed_files: int
+    added_files: int
+    compacted: tuple[str, ...]
+    live_commits: int
+    seconds: float
+    undo_until: str
+    grain: str = "day"
+    warnings: tuple[str, ...] = ()
+    release: ReleasedView | None = None
+    break_glass: BreakGlassView | None = None
+    single_user: bool = False
+    landed_on: str | None = None  # the table beside the target that the snapshot is of
+    groups: GroupsView | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HazardView:
+    """Files that a rollback brought back and that an expiry by another tool would delete, but for the guard."""
+
+    publication_id: str  # of the rollback
+    table: str
+    partitions: tuple[str, ...]
+    since: str
+    rewrite: str  # the statement for Spark SQL that ends it
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackView:
+    """A rollback that landed, now or before."""
+
+    run_id: str
+    state: str
+    already: bool
+    publication_id: str
+    snapshot_id: str
+    partitions: tuple[str, ...]
+    data_files_written: int
+    seconds: float
+    grain: str = "day"
+    product: str = ""
+    single_user: bool = False
+    landed_on: str | None = None  # the table beside the target that the snapshot is of
+    hazard: HazardView | None = None  # files came back that only the guard protects
+    warnings: tuple[str, ...] = ()
+    later: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # run → partitions it has published since
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeView:
+    """Partitions that a run holds live jobs off."""
+
+    run_id: str
+    product: str
+    partitions: tuple[str, ...]
+    reason: str
+    requested_by: str
+    started_by: str
+    since: str
+    until: str  # unless a command of the run goes on
+    at_most: str  # whatever happens
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenView:
+    """Whether a live job may write."""
+
+    table: str
+    grain: str
+    partitions: tuple[str, ...]  # asked for; none: any of the table's
+    frozen: bool
+    by: tuple[FreezeView, ...] = ()

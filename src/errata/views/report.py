@@ -1,0 +1,63 @@
+"""What a report holds: one value, whose fields are also those of ``errata report --json``. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from errata.canonical import to_plain
+from errata.views import GroupsView, PlanView, ValidateView
+from errata.views.diff import DiffView
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedWarning:
+    """A warning for which a person took responsibility."""
+
+    check: str
+    why: str
+    person: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedPublication:
+    """A publication or a rollback that landed."""
+
+    kind: str  # publish | rollback
+    partitions: tuple[str, ...]
+    person: str
+    reason: str
+    at: str
+    snapshot_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportView:
+    """Everything a controller needs to decide over one run; ``diff`` is None when its snapshots are gone."""
+
+    run_id: str
+    state: str
+    plan: PlanView
+    verdict: ValidateView
+    judged_by: str
+    judged_at: str
+    partitions: tuple[str, ...]  # those of the candidate; fewer than planned when only a canary was computed
+    accepted: tuple[AcceptedWarning, ...]
+    releases: tuple[ReportedPublication, ...]
+    diff: DiffView | None
+    next: tuple[str, ...]
+    undo: str  # until when a publication can be taken back; a duration before it is published
+    digests: Mapping[str, str] = field(default_factory=dict)
+    made_at: str = ""
+    notes: tuple[str, ...] = ()
+    groups: GroupsView | None = None  # how far a publication in groups has come
+
+    def data(self) -> dict[str, Any]:
+        """As JSON data; the diff is flat, as ``errata diff --json`` has it."""
+        found: dict[str, Any] = to_plain(self)
+        if found["diff"] is not None:
+            inner = found["diff"].pop("diff")
+            found["diff"] |= inner
+        return found

@@ -1,0 +1,84 @@
+"""`errata check` for rules and catalogs: check each rule against the tables it uses. Reads metadata only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from errata.errors import ErrataError, UsageError
+from errata.gate.rules.rule_check import build_bare_manifest, find_flaws, list_rule_inputs
+from errata.model.manifest import InputPin
+from errata.model.product import Product, Project
+from errata.planning.catalog_refs import find_refs_problem
+from errata.ports.tables import TableDescription, TableReader, TagKeeper
+from errata.project.check import open_report
+from errata.project.problems import ProjectProblem
+
+
+def find_ref_problems(project: Project, pins: TagKeeper) -> Iterator[ProjectProblem]:
+    """Targets whose catalog does not keep branches and tags, as far as this shows without writing."""
+    for product in project.products.values():
+        try:
+            problem = find_refs_problem(pins, product.target.table)
+        except ErrataError:  # another check reports tables that cannot be read
+            continue
+        if problem:
+            report = open_report(project, product.path)
+            report.at(("target", "table"), project.redact(problem), found=False)
+            yield from report.problems
+
+
+def find_rule_problems(project: Project, tables: TableReader) -> tuple[ProjectProblem, ...]:
+    """Rules that cannot be measured, with their line; another check reports tables that cannot be read."""
+    return tuple(
+        problem for product in project.products.values() for problem in _find_product_problems(project, product, tables)
+    )
+
+
+def _find_product_problems(project: Project, product: Product, tables: TableReader) -> Iterator[ProjectProblem]:
+    facts = _describe_or_none(tables, product.target.table)
+    mine = next((f for f in facts.partition_fields if f.column == product.target.column), None) if facts else None
+    if facts is None or mine is None:
+        return
+    columns = {column.name: column.type for column in facts.columns} | dict(product.target.add_columns)
+    yield from _find_merge_problems(project, product, columns)
+    manifest = build_bare_manifest(product, columns, mine.column_type)
+    spoken_of = list_rule_inputs(manifest)
+    known = tuple(_add_columns(product, pin, tables) if pin.name in spoken_of else pin for pin in manifest.inputs)
+    for flaw in find_flaws(replace(manifest, inputs=known)):
+        rule = f"{flaw.section}[{flaw.position}]"
+        key = f"{rule}.{flaw.key}" if f"{rule}.{flaw.key}" in product.lines else rule
+        yield ProjectProblem(product.path, product.lines.get(key), None, project.redact(f"{key}: {flaw.message}"), key)
+
+
+def _find_merge_problems(project: Project, product: Product, columns: Mapping[str, str]) -> Iterator[ProjectProblem]:
+    """A merge version that is not a column of the target, or an invalid delete condition."""
+    merge = product.publish.merge
+    told: dict[str, str] = {}
+    if merge and merge.version and merge.version not in columns:
+        told["version"] = f"expected a column of {product.target.table}, found {merge.version}"
+    if merge and merge.delete:
+        from errata.gate.rules.row_rules import delete_sql
+
+        try:
+            delete_sql(merge.delete)
+        except UsageError as error:
+            told["delete"] = error.message.removeprefix("publish.merge.delete: ")
+    for name, message in told.items():
+        key = f"publish.merge.{name}"
+        yield ProjectProblem(product.path, product.lines.get(key), None, project.redact(f"{key}: {message}"), key)
+
+
+def _add_columns(product: Product, pin: InputPin, tables: TableReader) -> InputPin:
+    source = next(source for source in product.inputs if source.name == pin.name)
+    if source.table is None or source.own or source.eras:
+        return pin
+    facts = _describe_or_none(tables, source.table)
+    return pin if facts is None else replace(pin, columns={column.name: column.type for column in facts.columns})
+
+
+def _describe_or_none(tables: TableReader, table: str) -> TableDescription | None:
+    try:
+        return tables.describe(table)
+    except ErrataError:
+        return None

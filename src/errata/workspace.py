@@ -1,0 +1,134 @@
+"""The context of every command: the project, the ledger, and engines that start only when they are used."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from errata.errors import NotFound
+from errata.ledger import Ledger
+from errata.model.manifest import Code
+from errata.model.product import Product, Project
+from errata.model.product.throttle import Throttle
+from errata.ports.compute import ChunkEngine, StagingTable
+from errata.ports.erasure import ErasedSubjects, Suppressions
+from errata.ports.hooks import AlarmHook, Probes, ProgressListener
+from errata.ports.measure import Measurer
+from errata.ports.publish import ContentPort, PublishTable, SideTable, SideTableWriter
+from errata.ports.tables import (
+    HistoryReader,
+    InputReader,
+    OutsideReader,
+    QuarantineTable,
+    RowReader,
+    TableReader,
+    TagKeeper,
+    TargetReader,
+)
+
+
+class Engines(Protocol):
+    """Adapters by port, grouped by what they start.
+
+    Everything up to :meth:`code` reads metadata without a JVM, except that ``suppressions`` starts Spark when it has to
+    scan for erased subjects. ``staging``, ``publishing`` and ``beside`` start a JVM. ``content``, ``writer``,
+    ``chunks`` and ``measurer`` start Spark.
+    """
+
+    @property
+    def targets(self) -> TargetReader: ...
+
+    @property
+    def inputs(self) -> InputReader: ...
+
+    @property
+    def tables(self) -> TableReader: ...
+
+    @property
+    def pins(self) -> TagKeeper: ...
+
+    @property
+    def history(self) -> HistoryReader: ...
+
+    @property
+    def rows(self) -> RowReader: ...
+
+    @property
+    def quarantine(self) -> QuarantineTable: ...
+
+    @property
+    def outside(self) -> OutsideReader: ...
+
+    @property
+    def suppressions(self) -> Suppressions: ...
+
+    @property
+    def erased(self) -> ErasedSubjects: ...
+
+    def code(self, product: Product) -> tuple[Code, bytes]:
+        """Description of the project's current code, and the zip that will run."""
+
+    @property
+    def staging(self) -> StagingTable: ...
+
+    @property
+    def publishing(self) -> PublishTable: ...
+
+    @property
+    def content(self) -> ContentPort: ...
+
+    @property
+    def beside(self) -> SideTable: ...
+
+    @property
+    def writer(self) -> SideTableWriter: ...
+
+    def hold_to(self, throttle: Throttle) -> None:
+        """Set the cores and the scheduler pool of this run; the cores take effect only before Spark has started."""
+
+    @property
+    def chunks(self) -> ChunkEngine: ...
+
+    @property
+    def measurer(self) -> Measurer: ...
+
+    @property
+    def probes(self) -> Probes: ...
+
+    @property
+    def alarm(self) -> AlarmHook: ...
+
+    @property
+    def log(self) -> Path:
+        """Log file of the JVM and Spark."""
+
+    def close(self) -> None:
+        """Close connections; safe to repeat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """One open project: its configuration, ledger, engines, clock and output."""
+
+    project: Project
+    ledger: Ledger
+    engines: Engines
+    now: Callable[[], datetime]
+    narrate: Callable[[str], None]
+    progress: Callable[[str, int, str], ProgressListener]
+
+    def product(self, name: str) -> Product:
+        """The product with this name; raises ``NotFound`` if the project has none."""
+        found = self.project.products.get(name)
+        if found is None:
+            near = difflib.get_close_matches(name, self.project.products, 1)
+            known = ", ".join(sorted(self.project.products)) or "none"
+            raise NotFound(
+                f"product {name!r} is not in this project; expected one of {known}",
+                hint=f"did you mean {near[0]}?" if near else "errata check",
+            )
+        return found

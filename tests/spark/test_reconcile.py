@@ -1,0 +1,247 @@
+"""Balances in groups and control periods: numbers as a naive reader adds them, in a fixed number of Spark jobs."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from errata.engines.spark.measure import grouped_totals as groups
+from errata.engines.spark.measure.aggregates import PartitionGrouping
+from errata.engines.spark.measure.measurer import SparkMeasurer
+from errata.errors import UsageError, ValidationRejected
+from errata.gate.measure.scan_plan import compile_plan
+from errata.gate.verdict.findings import CandidateSummary
+from errata.gate.verdict.judge import judge_candidate
+from errata.model.manifest import Manifest
+from errata.model.partition import Grain
+from errata.model.product import Control, GroupKey, Reconciliation
+from errata.ports.measure import CANDIDATE, CONTROL, PRIOR, GroupedTotal, Scan
+from support.world import PRODUCT_FILE, World
+from unit.gate.manifests import input_pin, manifest, target_pin
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COLUMNS = {"d": "date", "j": "string", "at": "timestamp", "amount": "decimal(18, 2)", "ok": "boolean"}
+DDL = "d date, j string, at timestamp_ntz, amount decimal(18,2), ok boolean"
+DAYS = tuple(date(2026, 1, 28) + timedelta(n) for n in range(8))
+BY_MONTH = (
+    GroupKey("jurisdiction", "upper(j)", "upper(j)"),
+    GroupKey("month", "date_trunc('MONTH', at)", "cast(date_trunc('MONTH', d) as date)"),
+)
+RULES = (
+    Reconciliation("by j", "raw", "sum(amount)", "sum(amount)", by=(GroupKey("j", "j", "j"),)),
+    Reconciliation("by month", "raw", "sum(amount)", "sum(amount)", by=BY_MONTH, per="run"),
+    Reconciliation("kinds", "raw", "count(distinct j)", "count(distinct j)", per="run"),
+    Reconciliation("good", "raw", "sum(amount)", "sum(amount)", by=(GroupKey("j", "j", "j"),), where="ok"),
+    Reconciliation("good day", "raw", "sum(amount)", "sum(amount)", where="ok", source_where="amount > 0"),
+)
+
+
+@pytest.fixture(scope="module")
+def lake(base_spark: SparkSession) -> Iterator[dict[str, Any]]:
+    """Two snapshots of random rows in eight days around a month's end; one day has none."""
+    pick = random.Random(11)  # noqa: S311 - test data
+    base_spark.sql(f"CREATE TABLE lake.balances ({DDL}) USING iceberg PARTITIONED BY (d)")
+    sides, ids = [], []
+    for _ in range(2):
+        rows = [
+            (day, pick.choice([None, "EU", "eu", 'U"S', ""]), datetime.combine(day, datetime.min.time()),
+             Decimal(pick.randrange(-500, 500)) / 100, pick.choice([None, True, False]))
+            for day in DAYS[:-1] for _ in range(pick.randrange(1, 9))
+        ]  # fmt: skip
+        base_spark.createDataFrame(rows, DDL).coalesce(1).writeTo("lake.balances").overwritePartitions()
+        sides.append(rows)
+        ids.append(
+            str(base_spark.sql("select max_by(snapshot_id, committed_at) from lake.balances.snapshots").first()[0])
+        )
+    yield {"prior": sides[0], "candidate": sides[1], "ids": ids}
+    base_spark.sql("DROP TABLE lake.balances PURGE")
+
+
+def _run(lake: dict[str, Any], **changes: Any) -> Manifest:
+    target = target_pin("lake.balances", "d", "date", Grain.DAY, COLUMNS, key=())
+    raw = input_pin("raw", "lake.balances", "d", "date", snapshot_id=lake["ids"][0])
+    facts = {"target": target, "partitions": tuple(map(str, DAYS)), "inputs": (raw,), "reconcile": RULES} | changes
+    return manifest(**facts)
+
+
+def _nothing(digest: str) -> bytes:
+    raise AssertionError(digest)
+
+
+def _measure(spark: SparkSession, lake: dict[str, Any], run: Manifest) -> Any:
+    return SparkMeasurer(spark, _nothing).measure(
+        run, compile_plan(run), candidate_snapshot=lake["ids"][1], prior_snapshot=lake["ids"][0]
+    )
+
+
+def _naive(rows: list[Any], side: str) -> dict[tuple[str, str], Decimal]:
+    """(partition, measurement) → total, added up row by row."""
+    sums: dict[tuple[str, str], Any] = defaultdict(Decimal)
+    kinds = {j for _, j, *_ in rows if j is not None}
+    for day, j, _, amount, ok in rows:
+        one = json.dumps([j], separators=(",", ":"))
+        month = json.dumps([None if j is None else j.upper(), f"{day:%Y-%m}-01"], separators=(",", ":"))
+        sums[str(day), f"reconcile.by j {one}"] += amount
+        sums["", f"reconcile.by month {month}"] += amount
+        if ok:
+            sums[str(day), f"reconcile.good {one}"] += amount
+        sums[str(day), "reconcile.good day"] += amount if ok and (side == "candidate" or amount > 0) else 0
+    sums["", "reconcile.kinds"] = Decimal(len(kinds))
+    return dict(sums)
+
+
+def test_every_group_is_what_a_naive_reader_adds(spark: SparkSession, lake: dict[str, Any]) -> None:
+    """Per partition and over the run, with filters, NULLs and texts that need quoting; and how many there are."""
+    found = _measure(spark, lake, _run(lake))
+    for scope, side in ((CANDIDATE, "candidate"), ("input:raw", "prior")):
+        expected = _naive(lake[side], side) | {(str(DAYS[-1]), "reconcile.good day"): Decimal(0)}
+        measured = {
+            (m.partition, m.name): Decimal(m.value) for m in found if m.scope == scope and "reconcile." in m.name
+        }
+        assert measured == expected
+        counts = {
+            (m.partition, m.name): int(m.value) for m in found if m.scope == scope and m.name.startswith("groups.")
+        }
+        assert counts["", "groups.by month"] == sum(name.startswith("reconcile.by month") for _, name in expected)
+        for day in map(str, DAYS):
+            mine = sum(at == day and name.startswith("reconcile.good [") for at, name in expected)
+            assert counts[day, "groups.good"] == mine
+
+
+def test_equal_sides_agree_and_a_cent_in_one_group_does_not(spark: SparkSession, lake: dict[str, Any]) -> None:
+    """The same rows balance by every rule; one cent that moves between two groups is found where the total is kept."""
+    run = _run(lake, inputs=(replace(_run(lake).inputs[0], snapshot_id=lake["ids"][1]),), reconcile=RULES[:4])
+    found = list(_measure(spark, lake, run))
+    facts = CandidateSummary({str(day): sum(row[0] == day for row in lake["candidate"]) for day in DAYS}, COLUMNS)
+
+    def off(measured: Any) -> set[str]:
+        return {check.name for check in judge_candidate(run, measured, facts).problems} & {rule.name for rule in RULES}
+
+    assert off(found) == set()
+    at = [n for n, m in enumerate(found) if m.scope == CANDIDATE and m.name.startswith("reconcile.by month")][:2]
+    for n, cent in zip(at, (Decimal("0.01"), Decimal("-0.01")), strict=True):
+        found[n] = replace(found[n], value=str(Decimal(found[n].value) + cent))
+    assert off(found) == {"by month"}
+
+
+def _jobs(spark: SparkSession, lake: dict[str, Any], run: Manifest) -> int:
+    group = f"balances-{len(run.reconcile)}-{len(run.control)}"
+    spark.sparkContext.setJobGroup(group, group)
+    _measure(spark, lake, run)
+    return len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
+
+
+def test_groupings_and_controls_do_not_add_jobs_by_rule(spark: SparkSession, lake: dict[str, Any]) -> None:
+    """Three rules with three groupings and twelve cost the same, with one control and with five."""
+    scope, outside = tuple(map(str, DAYS[:3])), tuple(map(str, DAYS[3:7]))
+    few = _run(lake, partitions=scope, reconcile=RULES[:3], control=(Control("c", "count(*)"),))
+    many = _run(
+        lake,
+        partitions=scope,
+        reconcile=tuple(replace(rule, name=f"{rule.name} {n}") for n in range(4) for rule in RULES[:3]),
+        control=tuple(Control(f"c{n}", f"sum(amount) + {n}") for n in range(5)),
+    )
+    counts = [_jobs(spark, lake, replace(run, control_partitions={scope[0]: outside})) for run in (few, many)]
+    assert counts[0] == counts[1], counts
+
+
+def test_controls_are_measured_outside_the_scope_only(spark: SparkSession, lake: dict[str, Any]) -> None:
+    """Each control partition has its numbers from the prior output; partitions of the run have none there."""
+    day, controls = str(DAYS[0]), (str(DAYS[6]), str(DAYS[7]))
+    run = _run(lake, partitions=(day,), reconcile=(), control=(Control("c", "sum(amount)"),))
+    found = _measure(spark, lake, replace(run, control_partitions={day: controls}))
+    measured = {(m.partition, m.name): Decimal(m.value) for m in found if m.scope == CONTROL}
+    rows = [row for row in lake["prior"] if row[0] == DAYS[6]]
+    assert measured == {
+        (controls[0], "rowCount"): len(rows),
+        (controls[0], "control.c"): sum(row[3] for row in rows),
+        (controls[1], "rowCount"): 0,
+        (controls[1], "control.c"): 0,
+    }
+    assert {m.partition for m in found if m.scope == PRIOR} == {day}
+
+
+def test_too_many_groups_are_refused_before_they_reach_the_driver(spark: SparkSession) -> None:
+    """The rule is named; another rule with few groups in the same scan is not blamed."""
+    few = GroupedTotal("few", "reconcile.few", "COUNT(*)", "COUNT(*)", ("id % 2",), per_partition=False)
+    many = replace(few, rule="many", name="reconcile.many", keys=("id",))
+    scan = Scan("input:raw", {}, groups=(few, many))
+    with pytest.raises(UsageError, match="reconcile many: more than 10 groups of input:raw were refused"):
+        groups.measure_groups(scan, spark.range(200), None, (), most=10)
+    assert groups.measure_groups(replace(scan, groups=(few,)), spark.range(200), None, (), most=10)
+
+
+@pytest.mark.parametrize("key, said", [("array(1)", "array<int>"), ("cast(1 as double)", "double")])
+def test_groups_have_values_that_can_be_compared(spark: SparkSession, key: str, said: str) -> None:
+    """Floating point and nested values are no names of groups."""
+    total = GroupedTotal("r", "reconcile.r", "COUNT(*)", "COUNT(*)", (key,), per_partition=False)
+    with pytest.raises(UsageError, match=f"was refused; expected text.*found {said}"):
+        groups.measure_groups(Scan("input:raw", {}, groups=(total,)), spark.range(1), None, ())
+
+
+def test_values_of_groups_have_one_spelling(spark: SparkSession) -> None:
+    """A decimal, a whole number and text, a midnight and a date name the same group on both sides."""
+    keys = (
+        "cast('1.50' as decimal(9,4))",
+        "timestamp '2026-01-01'",
+        "timestamp_ntz '2026-01-01 00:00:01.5'",
+        "true",
+        "2L",
+    )
+    total = GroupedTotal("r", "reconcile.r", "COUNT(*)", "COUNT(*)", keys, per_partition=True)
+    rows = spark.sql("select date '2026-01-01' as d")
+    scan = Scan("input:raw", {}, groups=(total,))
+    found = groups.measure_groups(scan, rows, PartitionGrouping("d", "date", Grain.DAY), ("2026-01-01", "2026-01-02"))
+    assert [(m.partition, m.name, m.value) for m in found] == [
+        ("2026-01-01", 'reconcile.r ["1.5","2026-01-01","2026-01-01 00:00:01.5","true","2"]', "1"),
+        ("2026-01-01", "groups.r", "1"),
+        ("2026-01-02", "groups.r", "0"),
+    ]
+
+
+GATED = (
+    PRODUCT_FILE
+    + 'control:\n  - {name: usual rows, metric: "count(*)", weeks: 2, least: 4}\n'
+    + '  - {name: usual gross, metric: "sum(gross)", weeks: 2, least: 4}\n'
+).replace(
+    "lineage_columns",
+    '  - {name: by account, input: raw, source: "sum(amount)", target: "sum(gross)", by: [account]}\n'
+    '  - {name: month, input: raw, source: "count(*)", target: "sum(n)", per: run,\n'
+    "     by: {month: \"date_trunc('MONTH', day)\"}, where: \"account <> 'nobody'\"}\n"
+    "lineage_columns",
+)
+
+
+def test_a_run_shows_its_controls_in_the_plan_and_in_the_verdict(make_world: Callable[..., World]) -> None:
+    """The history is doubled, so the corrected day differs from its controls, which the finding names."""
+    world = make_world(days=39, product=GATED)
+    plan = world.plan(world.days[24])
+    assert {key: plan.gate[key] for key in ("controls", "control_partitions", "short_of_controls")} == {
+        "controls": 2,
+        "control_partitions": 4,
+        "short_of_controls": 0,
+    }
+    assert world.to("staged", world.days[24]) == plan.id
+    with pytest.raises(ValidationRejected) as caught:
+        world.client.validate(plan.id, as_="ana")
+    checks = {check["name"]: check for check in caught.value.fields["validation"].checks}
+    assert (checks["usual gross"]["level"], checks["usual gross"]["value"]) == ("warn", "-3.81")
+    assert checks["usual gross"]["message"].endswith(
+        "controls 2026-01-11: 12.54, 2026-01-18: 13.38, 2026-02-01: 15.06, 2026-02-08: 15.90"
+    )
+    assert {name: checks[name]["level"] for name in ("by account", "month", "usual rows")} == {
+        "by account": "ok",
+        "month": "ok",
+        "usual rows": "ok",
+    }
+    assert checks["month"]["partition"] is None

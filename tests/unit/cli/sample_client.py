@@ -1,0 +1,133 @@
+"""A client that answers with samples and remembers what it was asked, and a way to run commands with it."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from errata.cli.app.session import CliEnvironment
+from errata.cli.main import main
+from errata.client import DoctorCheck
+from errata.project import ProjectProblem
+from unit.cli import samples
+
+
+def _report() -> Any:
+    from unit.report.reports import report  # is made of these samples
+
+    return report()
+
+
+ANSWERS: dict[str, Callable[[], Any]] = {
+    "try_out": samples.trial,
+    "plan": samples.plan,
+    "show": samples.plan,
+    "manifest_bytes": lambda: b'{"format":"errata.manifest/1"}',
+    "approve": samples.decision,
+    "decline": lambda: samples.decision("declined"),
+    "run": samples.run_view,
+    "pause": lambda: samples.state("paused"),
+    "resume": lambda: samples.state("running"),
+    "cancel": lambda: samples.state("cancelled"),
+    "retry": lambda: samples.state("running"),
+    "validate": samples.validation,
+    "diff": samples.diff,
+    "report": _report,
+    "quarantine": samples.quarantined,
+    "release": samples.released,
+    "publishes_itself": lambda: False,
+    "require_unattended": lambda: None,
+    "publish": samples.publication,
+    "dark": samples.dark,
+    "rollback": samples.rollback,
+    "writing": nullcontext,
+    "status": samples.status,
+    "why": samples.why,
+    "runs": samples.accepted,
+    "history": samples.commits,
+    "audit_verify": samples.audit,
+    "audit_log": samples.log,
+    "audit_head": samples.head,
+    "erase": samples.listed,
+    "erase_person": samples.erased,
+    "evidence": lambda: (samples.evidence(), b"PK\x03\x04 bundle"),
+    "cleanup": samples.cleanup,
+    "check": lambda: (ProjectProblem("products/a.yaml", 7, 3, 'unknown key "ownr" (nearest: "owner")', "ownr"),),
+    "doctor": lambda: (
+        DoctorCheck("java", ok=True, found="Java 17"),
+        DoctorCheck("jars", ok=False, found="none", hint="fetch"),
+    ),
+    "adopt": lambda: "product: fin.daily_revenue\n",
+}
+
+
+@dataclass
+class FakeClient:
+    """Answers with a sample, with what a test gives it, or by raising it."""
+
+    given: dict[str, Any] = field(default_factory=dict)
+    calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = field(default_factory=list)
+    opened: list[dict[str, Any]] = field(default_factory=list)
+    closed: int = 0
+
+    def open(self, directory: Any, **options: Any) -> FakeClient:
+        self.opened.append({"directory": str(directory), **options})
+        return self
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in ANSWERS:
+            raise AttributeError(name)
+
+        def answer(*arguments: Any, **named: Any) -> Any:
+            self.calls.append((name, arguments, named))
+            found = self.given.get(name)
+            if isinstance(found, BaseException):
+                raise found
+            if callable(found):
+                return found(self, *arguments, **named)
+            return ANSWERS[name]() if found is None else found
+
+        return answer
+
+    def called(self, name: str) -> dict[str, Any]:
+        """The named arguments of the only call of a method."""
+        (found,) = (named for called, _, named in self.calls if called == name)
+        return found
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def errata(
+    *arguments: str, client: FakeClient | None = None, answer: str | None = None, environ: dict[str, str] | None = None
+) -> Result:
+    """Run one command, 80 columns wide; ``answer`` is what a person at a terminal types."""
+    out, err = io.StringIO(), io.StringIO()
+    world = CliEnvironment(
+        open_project=(client or FakeClient()).open,
+        out=out,
+        err=err,
+        ask=lambda _: answer or "",
+        interactive=answer is not None,
+        environ={"ERRATA_USER": "ana", **(environ or {})},
+        width=80,
+    )
+    code = main(arguments, world)
+    return Result(code, out.getvalue(), err.getvalue())

@@ -1,0 +1,99 @@
+"""The order of planning: the target's base is read before any input is pinned."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from errata.commands.plan.plan import _override_hint, make_plan
+from errata.ledger import Ledger
+from errata.model.audit import Actor
+from errata.model.partition import Grain
+from errata.model.product import Input, Person, Product, Project, Role, Target, Transform
+from errata.planning.guardrail_result import GuardrailResult
+from errata.planning.request import Request
+from errata.workspace import Workspace
+
+
+class Stop(Exception):
+    """Enough was seen."""
+
+
+def test_the_target_is_read_before_any_input(tmp_path: Path) -> None:
+    """In the other order a live write to source and target in between would vanish without a trace."""
+    seen: list[str] = []
+
+    def read_target(*_: Any) -> SimpleNamespace:
+        seen.append("target")
+        return SimpleNamespace()
+
+    def read_input(source: Input, *_: Any) -> None:
+        seen.append(source.name)
+        raise Stop
+
+    engines = SimpleNamespace(
+        targets=SimpleNamespace(read_target=read_target), inputs=SimpleNamespace(read_input=read_input)
+    )
+    product = Product(
+        "p", "o", Target("lake.n.t", "d", Grain.DAY), Transform("m:f", "1"), (Input("raw", table="lake.n.raw"),)
+    )
+    people = {"ana": Person("ana", (Role.REQUESTER,))}
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        project = Project("x", str(tmp_path), "", {}, {"p": product}, people=people)
+        workspace = Workspace(
+            project, ledger, engines, lambda: datetime(2026, 1, 1, tzinfo=UTC), print, lambda *_: None
+        )  # type: ignore[arg-type,return-value]
+        request = Request("p", "reason", "ana", partitions="2026-01-01")
+        with pytest.raises(Stop):
+            make_plan(workspace, Actor("ana", "u", "h"), request, dry_run=True)
+    assert seen == ["target", "raw"]
+
+
+def test_own_output_is_known_from_the_target_and_never_read_again(tmp_path: Path) -> None:
+    """A second look at the table could see a later commit than the base that the run is pinned to."""
+    seen: list[str] = []
+
+    def read_input(source: Input, *_: Any) -> None:
+        seen.append(source.name)
+        raise Stop
+
+    facts = SimpleNamespace(
+        table="lake.n.t",
+        partitions={},
+        partition_field=None,
+        columns=(),
+        base_snapshot_id="7",
+        base_timestamp_ms=1,
+        table_uuid="u",
+    )
+    engines = SimpleNamespace(
+        targets=SimpleNamespace(read_target=lambda *_: facts), inputs=SimpleNamespace(read_input=read_input)
+    )
+    inputs = (
+        Input("before", table="lake.n.t", partition="d", lookback="1d", own=True),
+        Input("raw", table="lake.n.raw"),
+    )
+    product = Product("p", "o", Target("lake.n.t", "d", Grain.DAY), Transform("m:f", "1"), inputs)
+    people = {"ana": Person("ana", (Role.REQUESTER,))}
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        project = Project("x", str(tmp_path), "", {}, {"p": product}, people=people)
+        workspace = Workspace(
+            project, ledger, engines, lambda: datetime(2026, 1, 1, tzinfo=UTC), print, lambda *_: None
+        )  # type: ignore[arg-type,return-value]
+        with pytest.raises(Stop):
+            make_plan(
+                workspace, Actor("ana", "u", "h"), Request("p", "reason", "ana", partitions="2026-01-01"), dry_run=True
+            )
+    assert seen == ["raw"]
+
+
+def test_a_refused_plan_says_which_rules_can_be_set_aside():
+    """By name, and none where no override helps."""
+    overlap, cost = (GuardrailResult(rule, "refuse", "no") for rule in ("overlap", "cost"))
+    append = GuardrailResult("append", "refuse", "no", final=True)
+    assert _override_hint([overlap, cost]).endswith('--override overlap="WHY" --override cost="WHY"')
+    assert _override_hint([overlap, append]) == "no override sets aside append: ask for something else"
