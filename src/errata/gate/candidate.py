@@ -93,6 +93,7 @@ def assemble_candidate(
         rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
     # evidence lists these files long after the branch is gone; the part's name is the digest of its bytes
     workspace.ledger.parts.put(encode_candidate(manifest, adopted))
+    # the intent names the branch before it exists, so that a repeat after a crash finds the commit and reuses it
     intended = workspace.ledger.candidates.intend(run.run_id, digest, actor, {"rows": rows})
     failpoint("candidate.after_intent")
     paths = [file.path for file in adopted]
@@ -127,6 +128,7 @@ def measure_candidate(
     )
     found = (*found, *collect_row_accounts(workspace, run, manifest))
     failpoint("validate.after_measure")
+    # all measurements are stored at once: a partial set would be reused as if it were complete
     workspace.ledger.candidates.record_measurements(
         run.run_id,
         candidate.n,

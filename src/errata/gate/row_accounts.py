@@ -19,7 +19,7 @@ ROW_COUNTERS = ("rows_in", "rows_used", "rows_quarantined", "rows_suppressed", "
 
 
 def collect_row_accounts(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[Measurement, ...]:
-    """Row counts of chunks and quarantine table, to compare with the gate's own; none if no rows are taken out."""
+    """Row counts of chunks and quarantine table, which the gate compares with its own; none if no rows were removed."""
     wanted = set(manifest.partitions)
     adopted = [one for one in list_adopted_attempts(workspace, run.run_id) if wanted.issuperset(one.partitions)]
     if not may_have_quarantine(manifest, adopted):

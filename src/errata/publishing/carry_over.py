@@ -62,7 +62,7 @@ NOTHING_CARRIED = CarryState()
 
 
 def shares_files(target: TargetPin) -> bool:
-    """Whether the plan says that files of the scope may hold rows of other partitions."""
+    """Whether, by the plan, files of the scope may hold rows of other partitions."""
     return target.mode == REWRITE
 
 

@@ -339,7 +339,7 @@ def first_line(error: BaseException) -> str:
 
 
 def _rewrite_rows(order: Replacement, publication_id: str, table: PublishTable) -> tuple[Replacement, int]:
-    """Rewrite partitions whose old files cannot be added back: their rows as of then, in new files."""
+    """Write the rows of partitions whose old files cannot be added back into new files."""
     add, sources, refs, written = dict(order.add), list(order.add_from), dict(order.keep_refs), 0
     for n, (snapshot, partitions) in enumerate(order.rewrite.items(), 1):
         branch = rows_branch(publication_id, n)

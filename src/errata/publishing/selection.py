@@ -14,7 +14,7 @@ from errata.workspace import Workspace
 
 
 def select_partitions(manifest: Manifest, partitions: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Partitions that a command names, all of which must belong to the run; all of the run's if it names none."""
+    """Partitions that a command names, or all of the run's; refuses partitions that are not in the run."""
     if partitions is None:
         return manifest.partitions
     grain = manifest.target.grain

@@ -185,6 +185,7 @@ def append_to_side_table(
         publication_id, landed = known["errata.publication"], known["snapshot_id"]
         log.restore(publication_id, landed, build_intent_detail(order, found))
         return ReplacementResult(publication_id, landed, found.snapshot_id, 0, 0, found.compacted, 0)
+    # the intent is recorded before anything is written, so that recovery can find and close it after a crash
     publication_id = log.open_intent(build_intent_detail(order, found))
     failpoint(f"{order.kind}.after_intent")
     landing = replace(order.target, table=rows.table)
@@ -205,6 +206,7 @@ def append_to_side_table(
         log.record_committed(publication_id, landed)
         failpoint(f"{order.kind}.after_record")
     except Exception as error:
+        # the append may have landed despite the exception; only the side table can tell
         settled = close_intent(landing, publication_id, order.partitions, table, log, reason=first_line(error))
         if settled is None:
             if isinstance(error, ErrataError):

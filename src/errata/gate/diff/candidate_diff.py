@@ -15,7 +15,7 @@ from errata.workspace import Workspace
 
 
 def require_candidate(workspace: Workspace, run: RunRecord, action: str) -> CandidateRecord:
-    """The candidate of the run; what was made of a canary that passed is none."""
+    """The run's newest candidate; refuses if there is none. A candidate of a canary does not count."""
     made = [one for one in workspace.ledger.candidates.list(run.run_id) if one.state is CandidateState.MADE]
     if not made or made[-1].snapshot_id is None:
         raise StateRefused(
@@ -34,7 +34,7 @@ def compare_candidate(
     scope: Sequence[str],
     sample: int,
 ) -> DiffView:
-    """The diff itself; columns that were classified after the plan are masked as well."""
+    """Compare the candidate with the prior output; columns classified after the plan are masked as well."""
     snapshot, base, target = candidate.snapshot_id or "", candidate.base_snapshot_id, manifest.target
     stored = load_measurements(workspace, run, candidate)
     masking = replace(manifest, classified=list_masked_columns(workspace, manifest))
@@ -53,6 +53,6 @@ def compare_candidate(
 
 
 def list_masked_columns(workspace: Workspace, manifest: Manifest) -> tuple[str, ...]:
-    """Columns to mask: those of the run manifest, and those of the product file as it is now."""
+    """Columns to mask: those of the run manifest and those currently in the product file."""
     product = workspace.project.products.get(manifest.product)
     return tuple(sorted({*manifest.classified, *(product.classified if product else ())}))

@@ -1,7 +1,7 @@
-"""How declared metrics moved, partition by partition, out of stored measurements. Pure.
+"""Movements of declared metrics per partition, from stored measurements. Pure.
 
-A comparison has a value before and one after. A reconciliation has the source's value and the output's; what the
-output held before is not measured for it.
+A comparison has a value before and after. A reconciliation has the value of the source and that of the output; the
+prior output is not measured for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_SHOWN = 5
 def build_metric_moves(
     manifest: Manifest, measurements: Iterable[Measurement], partitions: Sequence[str]
 ) -> tuple[MetricMoves, ...]:
-    """Every declared metric that was measured per partition; groups and whole-run numbers have their verdicts."""
+    """Movements of every declared metric measured per partition; grouped and per-run metrics are left out."""
     values = {(m.scope, m.partition, m.name): m.value for m in measurements}
     listed = [
         _build_moves(values, partitions, (PRIOR, compare_measure(rule)), rule.metric, MetricMoves(rule.name, "compare"))
@@ -67,7 +67,7 @@ def _build_moves(
 
 
 def build_movement(partition: str, before: str | None, after: str | None) -> Movement:
-    """The movement between two numbers; what is no number has none."""
+    """Movement between two values; without change and percentage if either is not a number."""
     old, new = parse_decimal(before), parse_decimal(after)
     if old is None or new is None:
         return Movement(partition, before, after)
@@ -78,7 +78,7 @@ def build_movement(partition: str, before: str | None, after: str | None) -> Mov
 
 
 def find_extremes(moves: Sequence[Movement], shown: int = MAX_SHOWN) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The partitions that moved most and least, by percentage; those that did not move have no place in it."""
+    """Partitions that moved most and least by percentage, without those that did not move."""
     moved = [m for m in moves if m.percent is not None and Decimal(m.change or 0)]
     ranked = sorted(moved, key=lambda m: -abs(Decimal(m.percent or 0)))
     names = [m.partition for m in ranked]
@@ -86,7 +86,7 @@ def find_extremes(moves: Sequence[Movement], shown: int = MAX_SHOWN) -> tuple[tu
 
 
 def sum_values(values: Iterable[str | None]) -> str | None:
-    """The sum; NULL (a partition without rows) counts as nothing, and what is no number leaves none."""
+    """Sum of the values; NULL (a partition without rows) counts as 0. None if any other value is not a number."""
     with localcontext(prec=100):
         result = Decimal(0)
         for text in values:
@@ -98,7 +98,7 @@ def sum_values(values: Iterable[str | None]) -> str | None:
 
 
 def build_column_moves(name: str, parts: Iterable[PartitionDiff]) -> MetricMoves:
-    """The sums of a column over the partitions that were compared by key: what is there where no metric is declared."""
+    """Movements of a column's sums over partitions compared by key, used where no metric is declared."""
     found = tuple(
         build_movement(part.partition, part.columns[name].sum_before, part.columns[name].sum_after)
         for part in parts

@@ -1,1 +1,1 @@
-"""Decide what has to be counted so that the rules can be judged. Pure."""
+"""Plan the measurements that the rules are judged by. Pure."""

@@ -1,8 +1,8 @@
-"""What the checks of a product measure in the candidate: aggregates, keys that may not repeat, look-ups. Pure.
+"""Plan what the checks measure in the candidate: aggregates, unique keys, look-ups. Pure.
 
-The same key asked for twice is one key, in whatever order its columns are named. Within a partition the partition
-column has one value and needs no grouping. A key that has the partition column in it cannot repeat across partitions,
-so over the run it is the sum of its partitions; only other keys are grouped over the run as a whole.
+Checks of the same key share one grouping, whatever the order of its columns. Within a partition the partition column
+usually has one value and needs no grouping. A key that contains the partition column cannot repeat across partitions,
+so for the run its counts are added up; only other keys are grouped over the whole run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from errata.ports.measure import Lookup
 
 @dataclass(frozen=True, slots=True)
 class CheckScan:
-    """What checks add to the scan of the candidate, by measurement."""
+    """What the checks add to the scan of the candidate, by measurement."""
 
     aggregates: Mapping[str, str]
     unique: Mapping[str, tuple[str, ...]]
@@ -30,7 +30,7 @@ class CheckScan:
 
 
 def build_check_scan(manifest: Manifest) -> CheckScan:
-    """All of it, or a usage error that says which check cannot be measured."""
+    """Build the scan of all checks; raises ``UsageError`` naming a check that cannot be measured."""
     aggregates: dict[str, str] = {}
     unique: dict[str, tuple[str, ...]] = {}
     across: dict[str, tuple[str, ...]] = {}

@@ -1,4 +1,4 @@
-"""What each metric counts in a row, as a condition. Pure.
+"""Build the SQL condition for the rows that each metric counts. Pure.
 
 ``rowCount``
     rows.
@@ -13,16 +13,16 @@
 ``duplicateValues``
     rows beyond the first of each key; NULLs are equal to each other.
 ``expression``
-    rows for which the condition is true; NULL is not true. With ``must_hold`` those for which it is false.
+    rows for which the condition is true; NULL is not true. With ``must_hold``, rows for which it is false.
 ``timestampBounds``
-    rows whose timestamp lies before the interval of their partition less ``before``, or at its end plus ``after`` or
-    later. Rows of the partition ``null`` have no interval and are not counted.
+    rows whose timestamp is more than ``before`` earlier than the start of their partition's interval, or not earlier
+    than its end plus ``after``. Rows of the partition ``null`` have no interval and are not counted.
 ``missingReferences``
-    rows whose key has no NULL in it and is not among the keys of an input.
+    rows whose key contains no NULL and is not among the keys of an input.
 ``piiValues``
-    rows in which any of the columns has something in it that looks like one of ``kinds``.
+    rows in which any of the columns contains something that looks like one of ``kinds``.
 ``freshness``
-    is no count: the newest value, whose age is judged.
+    is not a count: the newest value, whose age is judged.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _match_out_of_bounds(check: Check, manifest: Manifest) -> exp.Expr:
 
 
 def _build_partition_start(manifest: Manifest) -> exp.Expr:
-    """The first instant of the partition a row is in."""
+    """First instant of the partition that a row is in."""
     target = manifest.target
     if target.column_type == "string":
         text = exp.Literal.string(_PARTITION_TEXTS[target.grain])
@@ -137,7 +137,7 @@ def _match_pii(check: Check, manifest: Manifest) -> exp.Expr:
 
 
 def _has_card(text: exp.Expr) -> exp.Expr:
-    """Whether one of the numbers that look like a card's has the right check digit."""
+    """Whether any number that looks like a card number has a valid check digit."""
     one = exp.to_identifier("number", quoted=True)
     arguments = [text.copy(), exp.Literal.string(PII_PATTERNS[CARD]), exp.Literal.number(0)]
     numbers = exp.Anonymous(this="REGEXP_EXTRACT_ALL", expressions=arguments)
@@ -157,16 +157,16 @@ CONDITIONS: dict[Metric, Callable[[Check, Manifest], exp.Expr]] = {
     Metric.TIMESTAMP_BOUNDS: _match_out_of_bounds,
     Metric.PII_VALUES: _match_pii,
 }
-"""Metrics that count rows for which a condition holds. That a check fits was said before."""
+"""Metrics that count rows by a condition. They assume that :mod:`errata.gate.rules.fit` has accepted the check."""
 
 
 def count_if_sql(check: Check, manifest: Manifest) -> str:
-    """The aggregate that counts a check's rows."""
+    """Aggregate that counts a check's rows."""
     return exp.CountIf(this=CONDITIONS[check.metric](check, manifest)).sql("spark")
 
 
 def newest_value_sql(check: Check) -> str:
-    """The aggregate of ``freshness``: the newest value, as text in UTC."""
+    """Aggregate of ``freshness``: the newest value, as text in UTC."""
     (name,) = check.columns
     return exp.cast(exp.Max(this=_column(name)), "STRING").sql("spark")
 

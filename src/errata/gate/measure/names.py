@@ -1,4 +1,4 @@
-"""What measurements are called, and which columns count as content. Pure, and free of the SQL parser."""
+"""Names of measurements, and the columns that count as content. Pure; does not import the SQL parser."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from errata.model.product import Check, Comparison, Control, Metric, Reconciliat
 from errata.ports.measure import ROW_COUNT
 
 RESERVED = frozenset({"accounting", "adopted", "completeness", "empty", "foreign", "quarantine", "schema"})
-"""Names of the rules that are always there; a user's rule cannot have them."""
+"""Names of built-in rules, which a user's rule cannot have."""
 
 
 def check_measure(check: Check) -> str:
-    """The measurement a check is judged by."""
+    """Name of the measurement a check is judged by."""
     return ROW_COUNT if check.metric is Metric.ROW_COUNT else f"check.{check.name}"
 
 
 def is_across_partitions(check: Check, target: TargetPin) -> bool:
-    """Whether a check is about keys that may repeat in another partition: one number of the run, with no partition."""
+    """Whether a check counts keys that may repeat in another partition, which gives one number for the whole run."""
     return check.metric is Metric.DUPLICATE_VALUES and check.per == "run" and target.column not in check.columns
 
 
 def reconcile_measure(rule: Reconciliation) -> str:
-    """The measurement of a reconciliation, in the candidate and in its input."""
+    """Name of a reconciliation's measurement, in the candidate and in its input."""
     return f"reconcile.{rule.name}"
 
 
 def control_measure(rule: Control) -> str:
-    """The measurement of a control, in the candidate and in comparable partitions."""
+    """Name of a control's measurement, in the candidate and in comparable partitions."""
     return f"control.{rule.name}"
 
 
 def compare_measure(rule: Comparison) -> str:
-    """The measurement of a comparison, in the candidate and in the prior output."""
+    """Name of a comparison's measurement, in the candidate and in the prior output."""
     return f"compare.{rule.name}"
 
 
 def content_columns(manifest: Manifest) -> tuple[str, ...]:
-    """The columns of the content checksum: all of the target's but lineage, in name order."""
+    """Columns of the content checksum: all columns of the target except lineage, in name order."""
     return tuple(sorted(set(manifest.target.columns) - set(manifest.lineage_columns)))

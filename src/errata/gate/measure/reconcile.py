@@ -1,7 +1,7 @@
-"""The two sides of reconciliations as aggregates: filtered, and grouped where the rule has groups. Pure.
+"""Build the SQL aggregates for both sides of reconciliations, with their filters and groups. Pure.
 
-A rule per partition without groups is one more aggregate of the table's grouped scan. The others are grouped totals,
-which the engine takes for one table all at once. A filter is written into every aggregate function of the expression,
+A per-partition rule without groups is one more aggregate of the table's grouped scan. The others are grouped totals,
+which the engine computes together for one table. A filter is written into every aggregate function of the expression,
 so that rules with different filters share a scan.
 """
 
@@ -20,17 +20,17 @@ Types = Mapping[str, str] | None
 
 
 def is_grouped(rule: Reconciliation) -> bool:
-    """Whether its totals are anything but one number per partition."""
+    """Whether the rule has groups or one total per run, rather than one number per partition."""
     return bool(rule.by) or rule.per == "run"
 
 
 def build_partition_totals(rules: Iterable[Reconciliation], side: str, types: Types) -> dict[str, str]:
-    """Aggregates of one side (``source`` or ``target``), by measurement, of the rules that have one per partition."""
+    """Aggregates of one side (``source`` or ``target``), by measurement, of rules with one number per partition."""
     return {reconcile_measure(rule): _build_total(rule, side, types) for rule in rules if not is_grouped(rule)}
 
 
 def build_grouped_totals(rules: Iterable[Reconciliation], side: str, types: Types) -> tuple[GroupedTotal, ...]:
-    """The other rules."""
+    """Totals of one side of the rules with groups or one total per run."""
     return tuple(_build_grouped_total(rule, side, types) for rule in rules if is_grouped(rule))
 
 
@@ -68,7 +68,7 @@ def _build_condition(rule: Reconciliation, side: str, types: Types) -> exp.Expr 
 
 
 def add_filter(total: exp.Expr, condition: exp.Expr | None) -> exp.Expr:
-    """An aggregate expression over only the rows that meet a condition."""
+    """Restrict an aggregate expression to the rows that meet a condition."""
     if condition is None:
         return total
     holder = exp.Paren(this=total)

@@ -1,12 +1,12 @@
-"""The checks, reconciliations and comparisons of a run manifest as one measure plan. Pure.
+"""Compile the rules of a run manifest into one measure plan. Pure.
 
-Per table there is one set of aggregates, grouped by partition, at most one two-level aggregate for uniqueness and at
-most one aggregate for all balances that have groups; the number of scans does not depend on the number of checks. The
-prior output is counted and compared; its checksum is taken only when someone asks for a diff. Control partitions are
-read from the prior output too, in a scan of their own: they lie outside the scope, so nothing is read twice.
+Each table has one set of aggregates grouped by partition, at most one two-level aggregate for uniqueness and at most
+one aggregate for all reconciliations with groups, so the number of scans does not depend on the number of checks. The
+prior output is counted and compared; its checksum is computed only for a diff. Control partitions are read from the
+prior output too, in their own scan: they lie outside the scope, so nothing is read twice.
 
-Sums of decimals stay decimal and sums of integer columns of the target are taken as decimal(38, 0), so they are exact.
-Sums of integer inputs are 64-bit: exact, or an error. Sums of floating-point columns are measured as Spark adds them,
+Sums of decimals stay decimal and sums of integer columns of the target are computed as decimal(38, 0), so they are
+exact. Sums of integer inputs are 64-bit: exact, or an error. Sums of floating-point columns are added as Spark does it,
 differ in the last digits from scan to scan, and are marked inexact: give them a tolerance.
 """
 
@@ -26,7 +26,7 @@ from errata.ports.measure import CANDIDATE, CONTROL, PRIOR, ROW_COUNT, MeasurePl
 
 
 def compile_plan(manifest: Manifest) -> MeasurePlan:
-    """What to measure, or a usage error that says which rule cannot be."""
+    """Compile the measure plan; raises ``UsageError`` naming a rule that cannot be measured."""
     _refuse_names(manifest)
     types = manifest.target.columns
     count = {ROW_COUNT: "COUNT(*)"}
@@ -88,7 +88,7 @@ def _iterate_input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterab
         # an input that is read whole has no partitions to count rows by
         sums = {} if pins[name].partition is None else {**count, **build_partition_totals(rules, "source", types)}
         yield Scan(input_scope(name), sums, groups=groups)
-    # a share of quarantined rows needs the whole; inputs with columns or row rules are counted by their accounts
+    # a percentage limit on quarantined rows needs the total; screened inputs get it from their row accounts
     for name in sorted({one.name for one in manifest.row_limits} - {rule.input for rule in manifest.reconcile}):
         pin = pins.get(name)
         if pin is not None and pin.partition is not None and not pin.own and not pin.is_screened:
@@ -96,7 +96,7 @@ def _iterate_input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterab
 
 
 def _declared_types(pin: InputPin) -> Mapping[str, str] | None:
-    """What the rows of an input have, where it declares its columns; else only the engine knows."""
+    """Column types of an input that declares them; None otherwise, because then only the engine knows."""
     partition = {} if pin.partition is None else {pin.partition: pin.column_type or ""}
     return {**partition, **pin.columns} if pin.columns else None
 

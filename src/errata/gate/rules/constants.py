@@ -1,8 +1,8 @@
-"""Constants in expressions: what a column may be compared with, and text that is made instead of written. Pure.
+"""Check constants in expressions: what a column is compared with, and text composed of constants. Pure.
 
-Spark casts the text that a column is compared with to the column's type, and fails on the first row when it cannot. It
-also takes constant text such as ``today`` for the current time, however the text comes about; so constant text is
-written out, where it can be seen.
+Spark casts text that is compared with a column to the column's type, and fails on the first row when it cannot. It also
+reads constant text such as ``today`` as the current time, even if the text is composed of parts; so constant text must
+be written out as one literal, where it can be checked.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _MOMENTS = {
 
 
 def is_composed_text(node: exp.Expr, name: str) -> bool:
-    """Whether text is put together from constants alone; ``name`` is what the node is called."""
+    """Whether a node composes text from constants alone; ``name`` is the node's function name."""
     is_text = isinstance(node, exp.DPipe) or (isinstance(node, exp.Func) and name in _TEXT_FUNCTIONS)
     return is_text and node.find(exp.Column, exp.Identifier, exp.Star) is None
 
 
 def find_misfit(node: exp.Expr, types: Mapping[str, str]) -> str | None:
-    """What was expected and found where a column is compared with a constant of another type; types by lower case."""
+    """Describe a comparison of a column with a constant of another type, if any; ``types`` has lower-case names."""
     for one, other in _iterate_comparisons(node):
         column, constant = one.unnest(), other.unnest()
         if not isinstance(column, exp.Column) or len(column.parts) > 1:
@@ -61,7 +61,7 @@ def _iterate_comparisons(node: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
 
 
 def _parse_constant(node: exp.Expr) -> tuple[str, str] | None:
-    """A literal's text and how it is written."""
+    """A constant's text and its form (text, number, boolean, date or timestamp); None if it is not a constant."""
     if isinstance(node, exp.Literal):
         return node.name, "text" if node.is_string else "number"
     if isinstance(node, exp.Neg):

@@ -1,10 +1,9 @@
-"""Expressions that users write in product files: what they may say, and their normal form. Pure.
+"""Parse and normalize the expressions that users write in product files. Pure.
 
-They are parsed as Spark SQL and written out again with every identifier quoted, so nothing that is not understood
-reaches the engine. What they may consist of is a closed list: columns, literals, operators, and the functions of
-:mod:`errata.gate.rules.functions`; the text that is written out is held against that list once more. A row condition
-speaks about one row, a value too, an aggregate about all rows of a partition. All give the same answer every time,
-because what was measured is evidence.
+Expressions are parsed as Spark SQL and written out again with every identifier quoted, so that nothing the parser does
+not understand reaches the engine. They may consist only of columns, literals, operators and the functions of
+:mod:`errata.gate.rules.functions`; the generated text is checked against that list again. A row condition and a row
+value concern one row, an aggregate all rows of a partition. All are deterministic, because measurements are evidence.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ _BINARY = (
 )
 _SYNTAX = (*_BINARY, exp.Case, exp.Cast, exp.Exists, exp.If)
 _ZONED = (exp.AtTimeZone, exp.FromTimeZone)
-"""What the parser makes of from_utc_timestamp(…) and to_utc_timestamp(…): to it they are no functions."""
+"""Nodes of from_utc_timestamp(…) and to_utc_timestamp(…), which the parser does not treat as functions."""
 _PARTS = (
     *_BINARY,
     *_ZONED,
@@ -104,21 +103,21 @@ Types = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _ExpressionContext:
-    """Where an expression stands, for refusals; ``key`` is the key of the product file that holds it."""
+    """Text and place of an expression, for refusals; ``key`` is the key of the product file that holds it."""
 
     text: str
     where: str
     key: str
 
     def refused(self, expected: str) -> UsageError:
-        """The error that says so."""
+        """Error that the expression was refused."""
         said = self.text if len(self.text) <= _SHOWN else self.text[: _SHOWN - 1] + "…"
         message = f"{self.where}: expression {said!r} was refused; expected {expected}"
         return UsageError(message, expression=self.text, key=self.key)
 
 
 def parse_row_condition(text: str, *, where: str, types: Types | None, key: str = "expression") -> exp.Expr:
-    """The condition of an ``expression`` check: true for the rows to be counted."""
+    """Parse a condition that is true or false for a row."""
     place = _ExpressionContext(text, where, key)
     tree = _parse_row(place, "a condition on one row")
     root = tree.unnest()
@@ -131,7 +130,7 @@ def parse_row_condition(text: str, *, where: str, types: Types | None, key: str 
 
 
 def parse_row_value(text: str, *, where: str, types: Types | None, key: str = "expression") -> exp.Expr:
-    """A value computed from one row, such as what rows are grouped by."""
+    """Parse a value computed from one row, such as a grouping key."""
     place = _ExpressionContext(text, where, key)
     tree = _parse_row(place, "a value of one row")
     if tree.find(exp.Star):
@@ -140,7 +139,7 @@ def parse_row_value(text: str, *, where: str, types: Types | None, key: str = "e
 
 
 def parse_aggregate(text: str, *, where: str, types: Types | None, key: str = "expression") -> exp.Expr:
-    """An aggregate over the rows of a partition; sums over nothing are 0, division by 0 is NULL."""
+    """Parse an aggregate over the rows of a partition; a sum over no rows is 0, division by 0 is NULL."""
     place = _ExpressionContext(text, where, key)
     tree = _parse(place)
     functions = list(tree.find_all(exp.AggFunc))
@@ -268,7 +267,7 @@ def _is_node(value: object) -> bool:
 
 
 def _find_written_name(node: exp.Expr | None, text: str) -> str:
-    """A function's name as it was written; where the parser keeps no place, as it will be written out."""
+    """A function's name as the user wrote it, or as it is generated where the parser keeps no position."""
     if node is None:
         return ""
     if isinstance(node, exp.Filter):
@@ -310,7 +309,7 @@ def _normalize_tree(tree: exp.Expr, place: _ExpressionContext, types: Types | No
 
 
 def _verify_written(tree: exp.Expr, place: _ExpressionContext) -> exp.Expr:
-    """The tree again, when what it is written out as calls nothing but allowed functions."""
+    """Return the tree if its generated SQL calls only allowed functions; refuse it otherwise."""
     try:
         text = tree.sql("spark", unsupported_level=ErrorLevel.RAISE)
         tokens = sqlglot.tokenize(text, read="spark")

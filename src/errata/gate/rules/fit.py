@@ -1,7 +1,7 @@
-"""Whether a check fits the table it speaks about: columns, types, values, patterns, inputs. Pure; parses no SQL.
+"""Check that a check fits its table: columns, types, values, patterns, inputs. Pure; parses no SQL.
 
-Everything that can be wrong with a check and does not need its expression to be parsed is refused here, with the key
-of the product file that says it. ``errata check`` and ``errata plan`` ask before anything is computed.
+Everything that can be wrong with a check without parsing its expression is refused here, with the key of the product
+file that is at fault. ``errata check`` and ``errata plan`` call this before anything is computed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Types = Mapping[str, str]
 
 
 def refuse_misfit(check: Check, manifest: Manifest) -> None:
-    """A usage error that says what about a check cannot be measured; its field ``key`` is the key that says it."""
+    """Raise ``UsageError`` when a check cannot be measured; its field ``key`` is the product file key at fault."""
     _FIT_CHECKS[check.metric](check, manifest)
 
 
 def require_columns(check: Check, types: Types) -> tuple[str, ...]:
-    """The columns of a check, all of the target; or a usage error."""
+    """Columns of a check; raises ``UsageError`` unless all are columns of the target."""
     unknown = [name for name in check.columns if name not in types]
     if unknown or not check.columns:
         found = unknown[0] if unknown else "none"
@@ -37,7 +37,7 @@ def require_columns(check: Check, types: Types) -> tuple[str, ...]:
 
 
 def list_pii_columns(check: Check, manifest: Manifest) -> tuple[str, ...]:
-    """The columns that are searched for personal data: those named, or all of text but lineage."""
+    """Columns to search for personal data: those named, or all text columns except lineage."""
     types = manifest.target.columns
     if check.columns:
         return require_columns(check, types)
@@ -45,7 +45,7 @@ def list_pii_columns(check: Check, manifest: Manifest) -> tuple[str, ...]:
 
 
 def find_input_types(pin: InputPin) -> Types | None:
-    """The columns of an input as far as they are sealed; None when they are not."""
+    """Column types of an input, if the manifest has them; else None."""
     if pin.columns:
         return pin.columns
     found = {name: kind for schema in pin.schemas for name, kind in schema.items()}

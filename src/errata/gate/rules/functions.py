@@ -1,7 +1,7 @@
-"""The functions that expressions in product files may call: a closed list, by what they are for. Pure.
+"""Functions that expressions in product files may call: a closed list, by purpose. Pure.
 
-Everything here gives the same answer for the same rows every time, in any row order, and needs no more memory than its
-arguments. What is not here is refused; for what people try most often, :data:`REFUSED` says why.
+Every function here is deterministic, independent of row order, and needs no more memory than its arguments. All others
+are refused; for those people try most often, :data:`REFUSED` gives the reason.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ ROW_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "hashes": _split_names("crc32 hash md5 sha sha1 sha2 xxhash64"),
     "JSON": _split_names("get_json_object json_array_length json_object_keys to_json"),
 }
-"""Functions of one row, by what they are for."""
+"""Functions of one row, by purpose."""
 
 AGGREGATES = _split_names(
     "avg bit_and bit_or bit_xor bool_and bool_or corr count count_if covar_pop covar_samp kurtosis max median min"
     " percentile skewness stddev stddev_pop stddev_samp sum var_pop var_samp variance"
 )
-"""Functions of all rows of a partition; exact, and the same in any row order (floating point to the last digits)."""
+"""Functions of all rows of a partition; exact and independent of row order (floating point up to the last digits)."""
 
 ALLOWED = frozenset[str]().union(*ROW_FUNCTIONS.values(), AGGREGATES)
 
 LAMBDAS = _split_names(
     "aggregate array_sort exists filter forall map_filter reduce transform transform_keys transform_values zip_with"
 )
-"""The functions that may have ``x -> …`` among their arguments."""
+"""Functions that accept a lambda (``x -> …``) as an argument."""
 
 PATTERNS: Mapping[str, int] = {
     "regexp": 1,
@@ -81,10 +81,10 @@ PATTERNS: Mapping[str, int] = {
     "rlike": 1,
     "split": 1,
 }
-"""The functions that take a regular expression, and where among their arguments it stands."""
+"""Functions that take a regular expression → position of that argument."""
 
 PADDING = frozenset({"lpad", "rpad"})
-"""The functions whose second argument is a length, which is then a number and not a column."""
+"""Functions whose second argument is a length; it must be a literal number, not a column."""
 
 _ORDER = "an aggregate that does not depend on row order"
 REFUSED: Mapping[str, str] = {
@@ -123,4 +123,4 @@ REFUSED: Mapping[str, str] = {
         _split_names("explode explode_outer inline posexplode stack unnest"), "one value for a row, not several"
     ),
 }
-"""Why, for functions that people try; in words that follow *expected*."""
+"""Commonly tried functions → the reason for refusal, as text that follows *expected*."""

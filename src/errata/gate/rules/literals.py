@@ -1,7 +1,7 @@
-"""Values that product files write as text, in the type of the column they are compared with. Pure.
+"""Parse values that product files write as text into the type of the column they are compared with. Pure.
 
-A value that is not one of the type is refused, rather than cast in the engine: a cast rounds (``1.234`` to two
-places) or fails after hours of work.
+A value that does not fit the type is refused rather than cast in the engine: a cast rounds (``1.234`` to two places) or
+fails after hours of work.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _SHAPES = {
         rf"{_DAY}(?:[ T]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d{{1,6}})?)?(?:Z|[+-]\d{{2}}:?\d{{2}})?)?", re.ASCII
     ),
 }
-"""What both Python and Spark read as a moment."""
+"""Dates and timestamps that Python and Spark read alike."""
 _CASTS = {"timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP", "long": "BIGINT"}
 
 
 class BadLiteral(ValueError):
-    """The text is no value of the type; the message says what is."""
+    """The text is not a value of the type; the message says what is expected."""
 
 
 def is_number(kind: str) -> bool:
@@ -45,7 +45,7 @@ def is_nested(kind: str) -> bool:
 
 
 def is_current_time(text: str) -> bool:
-    """Whether Spark takes a text for the current time when it becomes a date or a timestamp.
+    """Whether Spark reads a text as the current time when it casts it to a date or timestamp.
 
     >>> is_current_time(" Today UTC"), is_current_time("today is fine")
     (True, False)
@@ -54,10 +54,10 @@ def is_current_time(text: str) -> bool:
 
 
 def find_comparison_flaw(text: str, form: str, kind: str) -> str | None:
-    """What a literal that a column of this type is compared with should be; None when it fits, or is not known.
+    """What a literal compared with a column of this type should be; None when it fits or the type is unknown.
 
     ``form`` is how it is written: text, number, boolean, date or timestamp. A number may be wider than the column; text
-    becomes a value of the column's type in the engine, and must be one.
+    is cast to the column's type in the engine, so it must be a value of that type.
 
     >>> find_comparison_flaw("abc", "text", "long")
     'a number, because the column is long'
@@ -100,7 +100,7 @@ def _describe_expected(kind: str) -> str:
 
 
 def parse_literal(text: str, kind: str) -> tuple[Decimal | datetime | date | str, str | None]:
-    """What a text means for a column of this type, in a form that sorts, and the SQL type its text is cast to.
+    """Parse a text for a column of this type into a sortable value, and the SQL type that the text is cast to.
 
     The SQL type is None for text, which is compared as it is.
 

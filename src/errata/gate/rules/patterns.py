@@ -1,8 +1,8 @@
-"""Regular expressions in product files: which may run, and those for personal data. Pure.
+"""Check regular expressions in product files, and define those for personal data. Pure.
 
-They run in the JVM over every row, so each is read and judged beforehand: Java's syntax, at most 500 characters, and
-no way to take for ever (:mod:`errata.gate.rules.regex_cost`). The kinds of personal data are patterns of the same
-language; a match is a suspicion to be looked at, not a proof.
+Patterns run in the JVM over every row, so each is checked beforehand: Java's syntax, at most 500 characters, and no
+catastrophic backtracking (:mod:`errata.gate.rules.regex_cost`). Kinds of personal data are patterns of the same
+language; a match is a suspicion to look into, not a proof.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from errata.gate.rules.regex_tree import PatternError, parse_pattern
 MAX_PATTERN_LENGTH = 500
 
 CARD = "card"
-"""Payment cards: what looks like one must also have the right check digit."""
+"""Payment cards: a match must also have a valid check digit."""
 
 PII_PATTERNS: Mapping[str, str] = {
     "email": r"\b[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,24}\b",
@@ -29,11 +29,11 @@ PII_PATTERNS: Mapping[str, str] = {
     "ipv4": r"(?<![\d.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\d.])",
     "ipv6": r"(?<![\w:])(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}(?![\w:])",
 }
-"""What ``piiValues`` looks for, by name."""
+"""Patterns of ``piiValues``, by kind."""
 
 
 def refuse_pattern(text: str, where: str, key: str = "pattern") -> None:
-    """A usage error when the pattern may not run."""
+    """Raise ``UsageError`` when the pattern may not run."""
     if flaw := find_pattern_flaw(text):
         raise UsageError(
             f"{where}: the pattern {text!r} was refused; expected a safe Java regular expression: {flaw}",

@@ -1,13 +1,15 @@
-"""Whether a regular expression can take for ever: how many ways it has to match the same text. Pure.
+"""Detect regular expressions with catastrophic backtracking, by how many ways they can match the same text. Pure.
 
-A backtracking matcher, as Java's, tries every way before it gives up. Where one repeated part can match the same text
-in two ways, the number of ways doubles with every repetition; that is what nested repeats (``(a+)+``) and overlapping
-alternatives under a repeat (``(a|ab|b)*``) have in common, and it is decided exactly here: characters of the pattern
-are states (Glushkov's automaton), and a state that two different paths of the same text lead back to is the proof.
-Repeats of the same characters next to each other (``\\d+\\d*``) multiply instead; they are refused as well, as are more
-than two that can hand the same text on to each other (``^.*a.*b.*c``). A pattern that may begin anywhere is tried from
-every place, which is one such repeat more. Java goes one call deeper with every round of a repeated group, so a group
-is repeated a bounded number of times; only single characters repeat without end.
+A backtracking matcher such as Java's tries every way before it gives up. Where one repeated part can match the same
+text in two ways, the number of ways doubles with every repetition. Nested repeats (``(a+)+``) and overlapping
+alternatives under a repeat (``(a|ab|b)*``) have this in common, and it is decided exactly here: the characters of the
+pattern are states (Glushkov's automaton), and a state that two different paths of the same text lead back to is the
+proof.
+
+Adjacent repeats of the same characters (``\\d+\\d*``) multiply the ways instead; they are refused as well, as are more
+than two repeats that can match the same text in turn (``^.*a.*b.*c``). A pattern that may begin anywhere is tried from
+every position, which counts as one more repeat. Java recurses once for every round of a repeated group, so a group may
+repeat only a bounded number of times; only single characters may repeat without bound.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ from math import inf
 
 from errata.gate.rules.regex_tree import LAST_CODE_POINT, Alternatives, Assertion, Node, Repeat, Sequence, Spans, Symbol
 
-_COPIES = 6  # a count up to this is written out; a larger one is taken as endless, which is stricter
-_FIXED_COPIES = 40  # the same for {n}, which leaves nothing open
+_COPIES = 6  # a count up to this is unrolled; a larger one is treated as unbounded, which is stricter
+_FIXED_COPIES = 40  # the same for {n}, which is unambiguous
 _MOST_STATES = 600
 _MOST_PAIRS = 60_000
 _MOST_LOOPS = 2
-_MOST_ROUNDS = 500  # of groups within groups, all multiplied: a thread's stack takes a few thousand
+_MOST_ROUNDS = 500  # rounds of nested groups, multiplied: a thread's stack allows a few thousand
 _MOST_COMPARED = 60
 
 _AMBIGUOUS = "a repeated part can match the same text in two ways, so the time doubles with every character"
@@ -43,7 +45,7 @@ class _TooLarge(Exception):
 
 @dataclass(slots=True)
 class _Automaton:
-    """Glushkov's: one state per character of the pattern. ``doubled`` are steps that two repeats both allow."""
+    """Glushkov automaton: one state per character of the pattern. ``doubled`` are steps that two repeats both allow."""
 
     spans: list[Spans] = field(default_factory=list)
     steps: list[set[int]] = field(default_factory=list)
@@ -67,7 +69,7 @@ class _Automaton:
 
 @dataclass(frozen=True, slots=True)
 class _Fragment:
-    """Part of an automaton: where it may begin and end, and whether it may be nothing."""
+    """Part of an automaton: its first and last states, and whether it can match the empty text."""
 
     first: tuple[int, ...] = ()
     last: tuple[int, ...] = ()
@@ -75,7 +77,7 @@ class _Fragment:
 
 
 def find_cost_flaw(tree: Node) -> str | None:
-    """What makes the pattern too costly; None when nothing does."""
+    """What makes the pattern too costly; None if it is safe."""
     try:
         return (
             _find_ambiguity(_build_automaton(tree))
@@ -98,7 +100,7 @@ def _build_fragment(made: _Automaton, node: Node) -> _Fragment:
             state = made.state(spans)
             return _Fragment((state,), (state,), optional=not spans)
         case Assertion(body):
-            # what is looked at is read from here like what follows, and leads nowhere
+            # the body of a look-around reads the same text as what follows it, and no state comes after it
             return _Fragment(_build_fragment(made, body).first) if body is not None else _Fragment()
         case Alternatives(options):
             pieces = [_build_fragment(made, option) for option in options]
@@ -159,7 +161,7 @@ def _find_ambiguity(made: _Automaton) -> str | None:
 
 
 def _find_pile_up(tree: Node) -> str | None:
-    """Whether the time grows with more than the square of the text."""
+    """Flaw of a pattern whose matching time grows faster than the square of the text's length."""
     body = _drop_tail(tree)
     is_bound = _is_anchored(tree)
     made = _build_automaton(body if is_bound else Sequence((Repeat(Symbol(((0, LAST_CODE_POINT),)), 0, None), body)))
@@ -169,7 +171,7 @@ def _find_pile_up(tree: Node) -> str | None:
 
 
 def _drop_tail(tree: Node) -> Node:
-    """Without a last repeat: once it is reached the text matches, and nothing is tried again."""
+    """Drop an unbounded repeat at the end: once it is reached the text matches, and nothing is tried again."""
     match tree:
         case Sequence((*before, Repeat(Symbol() as symbol, least, None))) if before:
             return Sequence((*before, Repeat(symbol, least, least)))
@@ -177,7 +179,7 @@ def _drop_tail(tree: Node) -> Node:
 
 
 def _is_anchored(node: Node) -> bool:
-    """Whether a match begins at the beginning of the text."""
+    """Whether the pattern can match only at the beginning of the text."""
     match node:
         case Assertion(_, begins):
             return begins
@@ -191,7 +193,7 @@ def _is_anchored(node: Node) -> bool:
 
 
 def _count_rounds(node: Node) -> float:
-    """How many rounds of groups within groups a match may take, at most: so deep is Java's stack."""
+    """Maximum rounds of nested groups in a match, which is how deep Java recurses."""
     match node:
         case Repeat(Symbol(), _, _):
             return 1
@@ -206,7 +208,7 @@ def _count_rounds(node: Node) -> float:
 
 
 def _build_masks(spans: list[Spans]) -> list[int]:
-    """Each set as bits, one bit per stretch of characters that no set tells apart."""
+    """Encode each set as bits, one bit per range of characters that no set distinguishes."""
     edges = sorted({edge for one in spans for low, high in one for edge in (low, high + 1)})
     bits = {edge: 1 << n for n, edge in enumerate(edges)}
     found = []
@@ -219,7 +221,7 @@ def _build_masks(spans: list[Spans]) -> list[int]:
 
 
 def _find_loops(steps: list[set[int]]) -> dict[int, int]:
-    """Which loop a state is in: strongly connected states, by Tarjan's algorithm without recursion."""
+    """Map states to loops (strongly connected components), by Tarjan's algorithm without recursion."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
@@ -264,7 +266,7 @@ def _group_loops(loop_of: dict[int, int]) -> list[set[int]]:
 
 
 def _is_ambiguous(members: set[int], steps: list[set[int]], masks: list[int]) -> bool:
-    """Whether two paths part in this loop and meet again, having read the same text."""
+    """Whether two paths can diverge in this loop and meet again after reading the same text."""
     inside = {state: [s for s in steps[state] if s in members] for state in members}
     todo = [(state, state) for state in members]
     seen = set(todo)
@@ -275,7 +277,7 @@ def _is_ambiguous(members: set[int], steps: list[set[int]], masks: list[int]) ->
                 if not masks[one] & masks[other]:
                     continue
                 if one == other and pair[0] != pair[1]:
-                    return True  # reached from one state, and back at one state
+                    return True  # both paths started in one state and are in one state again
                 following = (min(one, other), max(one, other))
                 if following not in seen:
                     seen.add(following)
@@ -286,7 +288,7 @@ def _is_ambiguous(members: set[int], steps: list[set[int]], masks: list[int]) ->
 
 
 def _find_longest_chain(steps: list[set[int]], masks: list[int], loop_of: dict[int, int]) -> int:
-    """The most loops in a row that can hand the same text on to each other: the time grows with that power."""
+    """Length of the longest chain of loops that can match the same text in turn; the time grows with that power."""
     groups = {loop_of[next(iter(members))]: members for members in _group_loops(loop_of)}
     if len(groups) > _MOST_COMPARED:
         raise _TooLarge
@@ -321,7 +323,7 @@ def _union_masks(masks: list[int], members: Iterable[int]) -> int:
 
 
 def _has_shared_path(before: set[int], after: set[int], both: int, steps: list[set[int]], masks: list[int]) -> bool:
-    """Whether a path leads from one loop to a later one that reads only what both of them can read."""
+    """Whether a path leads from one loop to a later one, reading only characters that both can read."""
     todo, seen = list(before), set(before)
     while todo:
         for state in steps[todo.pop()]:

@@ -1,9 +1,9 @@
-"""Java's regular expressions as trees: the part of the syntax that Errata accepts. Pure.
+"""Parse Java regular expressions into trees: the part of the syntax that Errata accepts. Pure.
 
-Patterns run in the JVM and are judged before one is there, so they are read here. What Java and Python write
-differently, what has no use in a check (back-references, conditions) and what Java would refuse is refused by name.
-Character sets are spans of code points; where Unicode classes are concerned they may be wider than Java's, never
-narrower, which can only make the judgement stricter.
+Patterns run in the JVM but are checked before a JVM is started, so they are parsed here. Syntax that differs between
+Java and Python, that has no use in a check (back-references, conditions) or that Java would refuse is refused by name.
+Character sets are spans of code points; for Unicode classes they may be wider than Java's, never narrower, which can
+only make the check stricter.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 Spans = tuple[tuple[int, int], ...]
-"""Sorted, separate spans of code points, both ends included."""
+"""Sorted, disjoint spans of code points, both ends included."""
 
 LAST_CODE_POINT = 0x10FFFF
 _WORD: Spans = ((48, 57), (65, 90), (95, 95), (97, 122))
@@ -31,23 +31,23 @@ _FLAGS = "imsu"
 _FOLDED = tuple(
     (ord(one), other) for one, other in zip("iIiIkKsS", (304, 304, 305, 305, 8490, 8490, 383, 383), strict=True)
 )
-"""Letters of ASCII that the flags i and u together also find in other characters."""
+"""ASCII letters → characters beyond ASCII that they also match with the flags i and u together."""
 
 
 class PatternError(ValueError):
-    """A pattern that cannot be read; the text says what was found."""
+    """A pattern that cannot be parsed; the message says what was found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """One character of a set."""
+    """Any one character of a set."""
 
     spans: Spans
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One after the other; an empty one matches nothing at all."""
+    """Parts in sequence; an empty sequence matches the empty text."""
 
     parts: tuple[Node, ...]
 
@@ -61,7 +61,7 @@ class Alternatives:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """So many times; ``most`` None: without end."""
+    """The body repeated ``least`` to ``most`` times; without bound if ``most`` is None."""
 
     body: Node
     least: int
@@ -70,9 +70,9 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What must follow or precede, without being consumed; without a body: an edge such as ``$``.
+    """A look-ahead or look-behind, which consumes nothing; without a body, an anchor such as ``$``.
 
-    ``begins``: it holds at the beginning of the whole text only.
+    ``begins``: it matches only at the beginning of the whole text.
     """
 
     body: Node | None = None
@@ -83,7 +83,7 @@ Node = Symbol | Sequence | Alternatives | Repeat | Assertion
 
 
 def merge_spans(spans: Iterable[tuple[int, int]]) -> Spans:
-    """Spans sorted, overlapping ones made one."""
+    """Sort spans, and merge those that overlap or touch."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(spans):
         if found and low <= found[-1][1] + 1:
@@ -94,7 +94,7 @@ def merge_spans(spans: Iterable[tuple[int, int]]) -> Spans:
 
 
 def _invert_spans(spans: Spans) -> Spans:
-    """Every other character."""
+    """Spans of all other characters."""
     found, at = [], 0
     for low, high in spans:
         if low > at:
@@ -143,7 +143,7 @@ _ASCII_CLASSES = frozenset({"Alpha", "Digit", "Alnum", "Upper", "Lower", "Punct"
 
 
 def parse_pattern(text: str) -> Node:
-    """The pattern as a tree, or a :class:`PatternError`."""
+    """Parse a pattern into a tree; raises :class:`PatternError`."""
     reader = _PatternReader(text)
     try:
         tree = reader.alternatives()
@@ -157,7 +157,7 @@ def parse_pattern(text: str) -> Node:
 
 
 class _PatternReader:
-    """Reads a pattern from left to right."""
+    """Recursive-descent parser of a pattern."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -270,7 +270,7 @@ class _PatternReader:
             raise PatternError("the name of a group is letters and digits, such as (?<year>…)")
 
     def _flags(self, before: frozenset[str]) -> Node | None:
-        """``(?i)`` counts for the rest of the group, ``(?i:…)`` for its own body."""
+        """Parse flags: ``(?i)`` applies to the rest of the group, ``(?i:…)`` to its own body."""
         on, off, target = set(before), set[str](), "on"
         while self.peek() not in (":", ")"):
             one = self.take()
@@ -298,7 +298,7 @@ class _PatternReader:
             bounds = self._counted()
         else:
             return body
-        if not self.skip("?"):  # reluctant and possessive repeats are judged as plain ones
+        if not self.skip("?"):  # reluctant and possessive repeats are treated as greedy ones
             self.skip("+")
         if self.peek() in ("*", "+", "?", "{"):
             raise PatternError(f"a repeat is repeated: {self.peek()}")
@@ -370,7 +370,7 @@ class _PatternReader:
         spans = _PROPERTIES[name]
         if not negated:
             return spans
-        # what is known widely must not be taken away widely
+        # a set that is wider than Java's would be narrower when inverted, so add everything beyond ASCII back
         return _invert_spans(spans) if name in _ASCII_CLASSES else merge_spans((*_invert_spans(spans), *_BEYOND))
 
     def char_class(self) -> Spans:

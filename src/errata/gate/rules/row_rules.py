@@ -1,4 +1,4 @@
-"""Row rules in the form the engine runs: checked like every expression, and unable to fail on a bad value. Pure."""
+"""Compile row rules to SQL: checked like every expression, and unable to fail on a bad value. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _WRAPPERS = (exp.Paren, exp.Cast, exp.Lower, exp.Upper, exp.Trim)
 
 
 def row_rule_sql(rule: RowRule, source: str, types: Mapping[str, str] | None, subjects: Collection[str] = ()) -> str:
-    """The condition as Spark SQL. A cast or a division that cannot be done gives NULL, which takes no row out."""
+    """The condition as Spark SQL. A failed cast or division gives NULL, which removes no row."""
     condition = parse_row_condition(rule.expression, where=f"inputs.{source}.rows, {rule.name}", types=types)
     _refuse_ids(condition, f"inputs.{source}.rows, {rule.name}", {name.lower() for name in subjects})
     holder = exp.Paren(this=condition)
-    # rules look at rows before anyone vouched for them, and in ANSI mode one bad value would fail the chunk
+    # rules see raw, unchecked rows, and in ANSI mode one bad value would fail the chunk
     for cast in list(holder.find_all(exp.Cast)):
         cast.replace(exp.TryCast(this=cast.this, to=cast.args["to"], safe=True))
     for division in list(holder.find_all(exp.Div)):
@@ -29,7 +29,7 @@ def row_rule_sql(rule: RowRule, source: str, types: Mapping[str, str] | None, su
 
 
 def _refuse_ids(condition: exp.Expr, where: str, subjects: Collection[str]) -> None:
-    """A rule is sealed into the manifest for good, and so would be the ids of the people it is about."""
+    """Refuse ids of data subjects in a rule, because the manifest, and the ids with it, is kept for good."""
     for comparison in condition.find_all(*_SAME):
         sides = [_unwrap_side(side) for side in comparison.iter_expressions()]
         names = {side.name.lower() for side in sides if isinstance(side, exp.Column)}
@@ -51,7 +51,7 @@ def _unwrap_side(side: exp.Expr) -> exp.Expr:
 
 
 def delete_sql(text: str) -> tuple[str, tuple[str, ...]]:
-    """The condition under which a row of a merge takes its key out, as Spark SQL, and the columns it speaks about."""
+    """Delete condition of a merge as Spark SQL, and the columns it uses."""
     condition = parse_row_condition(text, where="publish.merge.delete", types=None, key="delete")
     names = dict.fromkeys(column.parts[0].name for column in condition.find_all(exp.Column))
     return condition.sql("spark"), tuple(names)

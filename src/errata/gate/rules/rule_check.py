@@ -1,9 +1,9 @@
-"""Whether the rules of a product can be measured at all, asked before anything is computed. Pure.
+"""Check that the rules of a product can be measured, before anything is computed. Pure.
 
-Every rule is compiled alone, so that all flaws are found and each is known by its place in the product file. The SQL
-parser takes half a second to import, which is a good part of a plan: rules that need none (columns, ranges, patterns,
-``sum(amount)``, ``count(*)``, ``cost < 0 or cost > revenue``) are judged without it. Whatever else, also every flaw, is
-the parser's.
+Every rule is compiled alone, so that all flaws are found, each with its place in the product file. The SQL parser takes
+half a second to import, a good part of a plan, so rules that do not need it (columns, ranges, patterns,
+``sum(amount)``, ``count(*)``, ``cost < 0 or cost > revenue``) are checked without it. The parser handles all other
+expressions, including every expression that is wrong.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from errata.model.manifest import FORMAT, Code, Estimate, InputPin, Manifest, Ta
 from errata.model.product import Check, Limits, Metric, Product, Reconciliation
 
 SECTIONS = ("checks", "reconcile", "compare", "control")
-"""The sections of a product file whose rules are measured."""
+"""Sections of a product file whose rules are measured."""
 
 _PLAIN = re.compile(r"(sum|avg|min|max|count)\(\s*(\*|[A-Za-z_]\w*)\s*\)", re.ASCII | re.IGNORECASE)
 _NAME = r"[A-Za-z_]\w*"
@@ -35,7 +35,7 @@ _WORDS = frozenset({"and", "or", "not", "null", "true", "false", "case", "end", 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Why a rule cannot be measured, and where it stands: a section, a position in it, and a key of the rule."""
+    """Why a rule cannot be measured, and where it is: the section, the position in it, and the key of the rule."""
 
     section: str
     position: int
@@ -44,7 +44,7 @@ class Flaw:
 
 
 def find_flaws(manifest: Manifest) -> tuple[Flaw, ...]:
-    """Everything that is wrong with the rules of a manifest; inputs whose columns it does not hold are not judged."""
+    """Flaws in the rules of a manifest; columns of inputs that it does not list are not checked."""
     return tuple(
         Flaw(section, position, str(error.fields.get("key", "")), _format_message(error))
         for section in SECTIONS
@@ -54,13 +54,13 @@ def find_flaws(manifest: Manifest) -> tuple[Flaw, ...]:
 
 
 def list_rule_inputs(manifest: Manifest) -> set[str]:
-    """The inputs that rules speak about."""
+    """Inputs that rules refer to."""
     looked_up = {check.references.input for check in manifest.checks if check.references is not None}
     return looked_up | {rule.input for rule in manifest.reconcile}
 
 
 def build_bare_manifest(product: Product, columns: Mapping[str, str], column_type: str) -> Manifest:
-    """A manifest of nothing but what the rules of a product speak about, to vet a file without a plan."""
+    """Manifest with only what the rules of a product refer to, to check a file without a plan."""
     target = product.target
     pin = TargetPin(
         target.table, "", None, 0, 0, target.column, column_type, "", target.grain, columns, target.key, "", {}, 0
@@ -112,7 +112,7 @@ def _check_rule(section: str, rule: Any, manifest: Manifest) -> None:
 
 
 def _is_surely_valid(rule: Any, manifest: Manifest) -> bool:
-    """Whether a rule is fine for certain; what is wrong for certain is refused."""
+    """Whether a rule is certainly valid; raises ``UsageError`` for one that is certainly wrong."""
     types = manifest.target.columns
     if isinstance(rule, Check):
         refuse_misfit(rule, manifest)
@@ -123,7 +123,7 @@ def _is_surely_valid(rule: Any, manifest: Manifest) -> bool:
 
 
 def _check_source(rule: Reconciliation, manifest: Manifest) -> None:
-    """The side of a balance whose columns only some inputs have sealed."""
+    """Check the source side of a reconciliation, if the manifest has the input's columns."""
     from errata.gate.measure.reconcile import build_grouped_totals, build_partition_totals
 
     types = _source_types(rule, manifest)
@@ -163,7 +163,7 @@ def _is_plain_aggregate(text: str, types: Mapping[str, str] | None) -> bool:
 
 
 def _is_plain_condition(text: str, types: Mapping[str, str]) -> bool:
-    """Comparisons of columns with numbers, text and each other, joined by AND and OR."""
+    """Whether a condition is only comparisons of columns with numbers, text and each other, joined by AND and OR."""
     special = ALLOWED | set(REFUSED) | _WORDS
     columns = {name.lower(): kind for name, kind in types.items() if name.lower() not in special}
     for term in re.split(r"\s+(?:and|or)\s+", text.strip(), flags=re.IGNORECASE):
@@ -179,5 +179,5 @@ def _is_plain_condition(text: str, types: Mapping[str, str]) -> bool:
 
 
 def _format_message(error: UsageError) -> str:
-    """With what there is instead, when the error knows."""
+    """Message of a flaw, with the available columns when the error lists them."""
     return f"{error.message} ({error.hint})" if error.hint and "columns are" in error.hint else error.message

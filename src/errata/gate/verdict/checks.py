@@ -1,8 +1,8 @@
-"""Checks: a count, a share or an age against its threshold, of a partition or of the run. Pure.
+"""Judge checks: a count, a share or an age against its threshold, for a partition or for the run. Pure.
 
-Over the run counts are added up, so a check ``per: run`` needs no scan of its own; only keys that may repeat in another
-partition are counted over the run as a whole. An age is that of the newest value when its partition ends (over the
-run: its last partition); partitions that are no intervals of time are measured by the run's clock.
+For the run, counts are added up, so a check ``per: run`` needs no scan of its own; only keys that may repeat in another
+partition are counted over the whole run. Freshness is the age of the newest value at the end of its partition (for the
+run: of the last partition); where partitions are not intervals of time, at the run's ``as_of``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SECONDS = {"minutes": 60, "hours": 3600, "days": 86_400}
 
 
 def judge_check(check: Check, partition: str | None, manifest: Manifest, numbers: MeasurementIndex) -> CheckResult:
-    """What a check says about a partition, or about the run."""
+    """Judge a check for a partition, or for the whole run if ``partition`` is None."""
     partitions = manifest.partitions if partition is None else (partition,)
     if check.metric is Metric.FRESHNESS:
         return _judge_freshness(check, partition, partitions, manifest, numbers)

@@ -1,7 +1,7 @@
-"""Control periods: a partition's number against the same number of comparable partitions. Pure.
+"""Judge control rules: a partition's metric against the same metric of comparable partitions. Pure.
 
-Too few controls, or controls that do not vary, are said and warned of: neither passes for a comparison. Only a score in
-robust units can block; where more than half of the controls are equal, a score is no more than a warning.
+Too few controls, or a different value where the controls do not vary, give a warning, because neither is a real
+comparison. Only a score in robust units can block; where more than half of the controls are equal, it can only warn.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from errata.text.numbers import plural
 from errata.views.checks import CheckResult
 
 MAX_NAMED = 4
-"""So many controls are named in a message; all are among the measurements."""
+"""Number of controls named in a message; the measurements hold all of them."""
 
 
 def judge_control(rule: Control, partition: str, manifest: Manifest, numbers: MeasurementIndex) -> CheckResult:
-    """What a control says about a partition."""
+    """Judge a control rule for a partition."""
     name = control_measure(rule)
     within = set(list_comparable(manifest.target.grain, partition, rule.reach))
     planned = [other for other in manifest.control_partitions.get(partition, ()) if other in within]
@@ -41,7 +41,7 @@ def judge_control(rule: Control, partition: str, manifest: Manifest, numbers: Me
     measured = {other: numbers.get(CONTROL, other, name) for other in planned}
     if found is None or None in measured.values():
         return build_unmeasured(rule.name, partition)
-    # a partition that was emptied since planning has no number of its own
+    # a control partition that was emptied since planning has no value to compare with
     held = {other: m for other, m in measured.items() if m is not None and numbers.rows(CONTROL, other)}
     controls = {other: number for other, m in held.items() if (number := parse_decimal(m.value)) is not None}
     lost = f" ({len(planned) - len(controls)} more hold no rows or no number)" if len(controls) < len(planned) else ""
@@ -92,7 +92,7 @@ def _format_controls(controls: Mapping[str, Decimal]) -> str:
 
 
 def _format_short(number: Decimal) -> str:
-    """At most six digits after the point: a median or a unit may have a hundred."""
+    """Format with at most six decimal places: a median or a unit may have a hundred."""
     rounded = number.quantize(Decimal("0.000001"))
     return format_decimal(rounded.normalize()) if rounded else format_decimal(Decimal(0))
 

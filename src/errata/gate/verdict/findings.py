@@ -40,7 +40,7 @@ class MeasurementIndex:
 
 
 def build_unmeasured(name: str, partition: str | None) -> CheckResult:
-    """Blocking result of a rule whose measurement is missing."""
+    """Blocking result of a rule without its measurement: what was not measured never passes."""
     return CheckResult(name, partition, None, BLOCK, "was not measured")
 
 

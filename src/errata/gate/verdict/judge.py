@@ -1,10 +1,9 @@
-"""Numbers against rules: the verdict over a candidate. Pure; judging again with other thresholds needs no scan.
+"""Judge a candidate's measurements by its rules. Pure; judging again with other thresholds needs no scan.
 
-Every rule says ok, warn or block for each partition it speaks about. A candidate passes when nothing blocks and every
-warning was accepted by name; what blocks cannot be accepted. Rules that are always there: ``schema``, ``completeness``
-(each planned partition has adopted output), ``adopted`` (the candidate has exactly the adopted rows), ``empty`` (a
-partition that had rows, or whose source has, and has none now) and ``foreign`` (an input holds rows of partitions that
-its files are not pinned for).
+Every rule gives ok, warn or block for each partition it applies to. A candidate passes when nothing blocks and every
+warning was accepted; a block cannot be accepted. Built-in rules: ``schema``, ``completeness`` (each planned partition
+has adopted output), ``adopted`` (the candidate has exactly the adopted rows), ``empty`` (a partition has no rows, but
+had some before or has some in its inputs) and ``foreign`` (a scan found rows of partitions outside the run).
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from errata.model.manifest import Manifest
 from errata.ports.measure import Measurement
 from errata.views.checks import CheckResult
 
-_PRECISION = 100  # Spark's decimals have up to 38 digits, and nothing here may round a product of two
+_PRECISION = 100  # Spark's decimals have up to 38 digits, and a product of two must not be rounded
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """A warning that a person accepts, by the rule's name."""
+    """A warning accepted by a person, by the rule's name."""
 
     name: str
     why: str
@@ -46,7 +45,7 @@ class Verdict:
 
     @property
     def problems(self) -> tuple[CheckResult, ...]:
-        """What stands in the way."""
+        """Results that keep the candidate from passing."""
         return tuple(c for c in self.checks if c.level == BLOCK or (c.level == WARN and c.accepted_by is None))
 
 
@@ -56,7 +55,7 @@ def judge_candidate(
     facts: CandidateSummary,
     acceptances: Iterable[Acceptance] = (),
 ) -> Verdict:
-    """The verdict; for other thresholds, pass the manifest with its rules replaced."""
+    """Judge a candidate; for other thresholds, pass the manifest with its rules replaced."""
     numbers = MeasurementIndex({(m.scope, m.partition, m.name): m for m in measurements})
     accepted = {a.name: a for a in acceptances}
     with localcontext(prec=_PRECISION):

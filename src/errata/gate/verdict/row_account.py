@@ -1,9 +1,9 @@
-"""Account of rows: rows read = rows used + rows set aside. Pure.
+"""Row account of an input: rows read = rows used + rows set aside. Pure.
 
-Four accounts of the same rows, none derived from another: what the files' footers say (sealed in the manifest), one
-grouped count over the pinned input at the gate, what each chunk counted in a second read of the pinned files by the
-same rules, and the rows that adopted attempts left in the quarantine table. The frames that a transform was handed are
-not counted themselves: they are made of the same files by the same expressions.
+Four counts of the same rows, none derived from another: the row counts in the files' footers (sealed in the manifest),
+one grouped count over the pinned input at the gate, the count of each chunk in a second read of the pinned files by the
+same rules, and the rows that adopted attempts left in the quarantine table. The data frames passed to a transform are
+not counted themselves: they are built from the same files by the same expressions.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from errata.model.product.eras import QUARANTINE, SUPPRESS
 from errata.ports.measure import ROWS_IN, ROWS_USED, Measurement, input_scope
 
 CHUNK = "chunk"
-"""Which chunk computed a partition; its value is a name."""
+"""Measurement name of the chunk that computed a partition; the value is the chunk's id."""
 
 
 _KEPT = "kept."
 
 
 def kept_measure(kind: str, reason: str) -> str:
-    """Rows of a partition in the quarantine table, by kind and reason."""
+    """Measurement name of rows in the quarantine table, by kind and reason."""
     return f"{_KEPT}{kind} {canonical_bytes([reason]).decode()}"
 
 
 def chunk_measure(what: str, chunk_id: str) -> str:
-    """What a chunk counted of its input: rows_in, rows_used, rows_quarantined, rows_suppressed, rows_set_aside."""
+    """Measurement name of a chunk's counter: rows_in, rows_used, rows_quarantined, rows_suppressed, rows_set_aside."""
     return f"{what} {canonical_bytes([chunk_id]).decode()}"
 
 
 @dataclass(slots=True)
 class RowAccount:
-    """Rows of one input in one partition."""
+    """Row account of one input in one partition."""
 
     read: int | None = None
     used: int | None = None
@@ -50,29 +50,29 @@ class RowAccount:
 
     @property
     def quarantined(self) -> int:
-        """Taken out and kept, by rules and casts."""
+        """Rows that rules and failed casts moved to the quarantine table."""
         return sum(self.out.get(QUARANTINE, {}).values())
 
     @property
     def suppressed(self) -> int:
-        """Taken out and left where they are."""
+        """Rows that were filtered out without being kept in the quarantine table."""
         return sum(self.out.get(SUPPRESS, {}).values())
 
     @property
     def set_aside(self) -> int:
-        """Taken out by the transform itself, of the rows that are counted as used."""
+        """Rows that the transform itself set aside; they are among the rows counted as used."""
         return sum(self.kept.get("transform", {}).values())
 
     @property
     def in_table(self) -> dict[str, int]:
-        """Rows in the table that rules and casts put there, by reason."""
+        """Rows in the quarantine table from rules and failed casts, by reason."""
         return {**self.kept.get("rule", {}), **self.kept.get("cast", {})}
 
 
 def build_account(
     numbers: MeasurementIndex, source: str, partition: str, known: Mapping[str, Iterable[Measurement]]
 ) -> RowAccount:
-    """The account of an input in a partition; ``known`` are the input's measurements by partition."""
+    """Build the account of an input in a partition; ``known`` holds the input's measurements by partition."""
     scope, account = input_scope(source), RowAccount()
     read, used = numbers.get(scope, partition, ROWS_IN), numbers.get(scope, partition, ROWS_USED)
     account.read = None if read is None else int(read.value or 0)
