@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -44,6 +45,26 @@ def test_files_are_listed_by_partition_however_many_and_scattered_the_partitions
     found = table.java.live(table.load(), head, table.target, wanted)
     assert sorted(file.partition or "" for file in found) == wanted
     assert {file.path for file in found} == {str(files[name].location()) for name in wanted}
+
+
+def test_files_are_listed_after_the_partition_column_was_renamed(java: JavaIceberg) -> None:
+    """At main's head, where Iceberg uses the table's current names, and before it, where it uses the snapshot's own."""
+    table = BareTable(java)
+    first = table.append(table.file(ONE))
+    second = table.append(table.file(TWO))
+    table.load().updateSchema().renameColumn(table.target.column, "renamed").commit()
+    assert [file.partition for file in table.java.live(table.load(), second, table.target, [TWO])] == [TWO]
+    assert [file.partition for file in table.java.live(table.load(), first, table.target, [ONE])] == [ONE]
+
+
+def test_a_table_without_its_partition_column_is_refused_with_a_way_on(java: JavaIceberg) -> None:
+    """It was dropped and made anew with other columns."""
+    table = BareTable(java)
+    table.append(table.file(ONE))
+    gone = replace(table.target, column="no such column", schema_id=99)
+    with pytest.raises(RunExpired, match="has no column") as refused:
+        table.java.field(table.load(), gone)
+    assert refused.value.hint
 
 
 def test_null_is_a_partition_like_others(java: JavaIceberg) -> None:

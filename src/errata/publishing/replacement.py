@@ -375,7 +375,10 @@ def close_intent(
         found = table.find_outcome(target, publication_id)
     landed = found.snapshot_id if found.outcome is Outcome.LANDED else None
     if landed is None and intent is not None:
-        landed = find_landed_by_files(table.version(target), publication_id, partitions, intent)
+        version = table.version(target)
+        # a table that was dropped and made anew holds nothing that was published before
+        is_same_table = version.table_uuid == target.table_uuid
+        landed = find_landed_by_files(version, publication_id, partitions, intent) if is_same_table else None
     if landed is None:
         log.record_abandoned(publication_id, reason)
     else:

@@ -626,6 +626,13 @@ def test_anything_but_the_ordered_publication_is_a_conflict(
     assert (log.events, table.commits) == ([], [])
 
 
+def test_an_intent_on_a_table_that_was_made_anew_is_closed_as_abandoned() -> None:
+    """Another table of the same name holds nothing that was published, whatever its files and columns are."""
+    table, log = Table(files={"/new"}, table_uuid="another"), Log()
+    intent = {"add": {DAY: [["data", "/new", 1]]}, "remove": {DAY: []}}
+    assert close_intent(PIN, "p1", (DAY,), table, log, reason="gone", intent=intent) is None
+
+
 def test_an_intent_that_adds_nothing_is_not_settled_by_what_is_missing() -> None:
     """Its partitions may have been emptied by anyone."""
     table, log = Table(files=set()), Log()

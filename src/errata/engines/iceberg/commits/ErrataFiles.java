@@ -532,10 +532,12 @@ public class ErrataFiles {
     return found;
   }
 
-  /** Plan a scan with statistics of these fields; of all when null. A snapshot is scanned by its own schema's names. */
+  /** Plan a scan with statistics of these fields; of all when null. An older snapshot is scanned by its own schema's names. */
   private static CloseableIterable plan(Table table, long snapshotId, String scope, Collection fields) {
-    Schema schema = SnapshotUtil.schemaFor(table, snapshotId);
-    TableScan scan = table.newScan().useSnapshot(snapshotId);
+    // Iceberg binds partition specs to the snapshot's own schema, but at main's head to the table's current one
+    boolean isHead = table.currentSnapshot() != null && table.currentSnapshot().snapshotId() == snapshotId;
+    Schema schema = isHead ? table.schema() : SnapshotUtil.schemaFor(table, snapshotId);
+    TableScan scan = isHead ? table.newScan() : (TableScan) table.newScan().useSnapshot(snapshotId);
     scan = (TableScan) scan.filter(filter(schema, scope));
     if (fields == null) {
       return ((TableScan) scan.includeColumnStats()).planFiles();

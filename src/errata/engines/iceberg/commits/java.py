@@ -16,7 +16,7 @@ from typing import Any
 
 from errata.engines.iceberg.catalogs import java_properties
 from errata.engines.iceberg.commits.clock import require_clock
-from errata.errors import EngineError, NotFound
+from errata.errors import EngineError, NotFound, RunExpired
 from errata.model.calendar_math import first_second, format_stored_ordinal
 from errata.model.manifest import ExpectedFile, TargetPin
 from errata.model.partition import NULL, Grain, fold_ranges, to_ordinal, value_from_text, value_to_text
@@ -155,6 +155,12 @@ class JavaIceberg:
         planned = table.schemas().get(target.schema_id)
         # look in the planned schema first, because the column may have been renamed since
         found = (planned and planned.findField(target.column)) or table.schema().findField(target.column)
+        if found is None:
+            raise RunExpired(
+                f"{target.table} has no column {target.column}, by which it was partitioned when the run was planned",
+                state="main is unchanged",
+                hint="plan again; if the table was replaced by mistake, restore it first",
+            )
         return int(found.fieldId()), target.transform
 
     def current_column(self, table: Any, target: TargetPin) -> str | None:
