@@ -35,7 +35,7 @@ from errata.model.run import ChunkState, PublicationState, RunState
 from errata.model.table import group_by_partition
 from errata.publishing.recovery import LedgerLog
 from errata.publishing.replacement import Replacement, close_intent, commit_replacement
-from errata.worker.retry import error_policy, loss_policy
+from errata.worker.chunk_failures import error_policy, loss_policy
 from faults.simulated_table import PIN, TABLE, Client
 
 if TYPE_CHECKING:

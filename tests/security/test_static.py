@@ -92,14 +92,14 @@ ALLOWED: dict[Finding, str] = {
     Finding(
         "ledger/db/postgres.py", "PostgresDialect.drop_triggers", "SQL by f-string"
     ): "names of triggers, quoted by the dialect",
-    Finding("ledger/schema/triggers.py", "_render_sqlite_trigger", "SQL by f-string"): "rules of the module",
-    Finding("ledger/schema/triggers.py", "_build_postgres_trigger", "SQL by f-string"): "rules of the module",
-    Finding("ledger/schema/triggers.py", "_build_constraint_trigger", "SQL by f-string"): "rules of the module",
+    Finding("ledger/schema/trigger_sql.py", "_render_sqlite_trigger", "SQL by f-string"): "rules of the module",
+    Finding("ledger/schema/trigger_sql.py", "_build_postgres_trigger", "SQL by f-string"): "rules of the module",
+    Finding("ledger/schema/trigger_sql.py", "_build_constraint_trigger", "SQL by f-string"): "rules of the module",
     Finding(
         "ledger/db/roles.py", "render_roles_sql", "SQL by f-string"
     ): "printed for a superuser; names have a grammar",
     Finding("ledger/db/roles.py", "render_roles_sql", "formats a text that is no constant"): "a constant of the module",
-    Finding("ledger/schema/triggers.py", "_build_truncate_trigger", "SQL by f-string"): "rules of the module",
+    Finding("ledger/schema/trigger_sql.py", "_build_truncate_trigger", "SQL by f-string"): "rules of the module",
     Finding(
         "engines/spark/measure/aggregates.py", "measure_scan", "SQL by f-string"
     ): "expressions that were vetted and written out",

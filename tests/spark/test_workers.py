@@ -77,7 +77,7 @@ def finish(world: World, run: str) -> None:
 
 def test_what_may_pass_is_tried_again_by_itself(make_world: Make, tmp_path: Path, monkeypatch: Any) -> None:
     """A time-out costs one attempt and a pause; nobody has to say retry."""
-    monkeypatch.setattr("errata.worker.retry.FIRST_WAIT", 0.1)
+    monkeypatch.setattr("errata.worker.chunk_failures.FIRST_WAIT", 0.1)
     world = make_world(
         days=1, transform=once(tmp_path / "mark", "raise TimeoutError('java.net.SocketTimeoutException')")
     )
@@ -90,7 +90,7 @@ def test_what_may_pass_is_tried_again_by_itself(make_world: Make, tmp_path: Path
 
 def test_a_chunk_that_never_works_is_quarantined_and_the_rest_goes_on(make_world: Make, monkeypatch: Any) -> None:
     """After its attempts it waits for a person; retry gives it new ones."""
-    monkeypatch.setattr("errata.worker.retry.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("errata.worker.chunk_failures.FIRST_WAIT", 0.01)
     body = "    if ctx.partitions[0] == '2026-01-02':\n        raise TimeoutError('java.net.ConnectException')"
     world = make_world(days=3, chunk_bytes=ONE_DAY, transform=wrapped(body))
     world.configure("chunk_bytes: 1", "chunks: {bytes: 1, attempts: 3}")

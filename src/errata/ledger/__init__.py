@@ -9,7 +9,7 @@ it as well) and writes every change together with its audit entry.
     store      runs, chunks, approvals, candidates, releases, publications, … one module each
     audit      the hash chain, the check of rows against it, excerpts for evidence
     privacy    pseudonyms of people and text that can be erased
-    schema     tables, constraints as data, triggers as SQL
+    schema     tables, trigger rules as data, triggers as SQL
     db         transactions and the clock, SQLite and PostgreSQL, migrations
 """
 

@@ -36,7 +36,7 @@ from errata.model.product.throttle import Signal
 from errata.model.run import PublicationState
 from errata.text.numbers import format_moment, plural
 from errata.views import GroupsView, GroupView, StateView
-from errata.worker.health import HealthMonitor, Level, Reading
+from errata.worker.pipeline_health import HealthMonitor, Level, Reading
 from errata.workspace import Workspace
 
 _STATE_WORDS = {

@@ -223,7 +223,7 @@ def _describe_leftover_refs(workspace: Workspace, table: str) -> str:
 
 def _check_main(ledger: Ledger, engines: ProjectEngines, table: str) -> Iterator[DoctorCheck]:
     """Check that main holds what the ledger has accepted; no check for a table without publications."""
-    from errata.publishing.set_back import find_set_backs
+    from errata.publishing.set_back_detection import find_set_backs
 
     accepted = ledger.partitions.accepted(table)
     if not accepted:

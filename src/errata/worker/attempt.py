@@ -31,8 +31,8 @@ from errata.model.rebase import Rebase, apply_rebase
 from errata.model.run import ChunkState
 from errata.ports.compute import ChunkWork, StagedOutput
 from errata.ports.hooks import ProgressListener
+from errata.worker.chunk_failures import error_policy
 from errata.worker.ledger_wait import retry_ledger_call
-from errata.worker.retry import error_policy
 from errata.workspace import Workspace
 
 LEASE_SECONDS = float(os.environ.get("ERRATA_LEASE_SECONDS", "60"))

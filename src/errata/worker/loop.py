@@ -24,10 +24,10 @@ from errata.ports.compute import ChunkWork
 from errata.worker.attempt import LEASE_SECONDS, RunJob, attempt_chunk, build_chunk_work
 from errata.worker.budget import stop_at_cap
 from errata.worker.canary import judge_canary
-from errata.worker.health import HealthMonitor, Level, Reading
+from errata.worker.chunk_failures import loss_policy
 from errata.worker.ledger_wait import retry_ledger_call
-from errata.worker.resize import resize_waiting
-from errata.worker.retry import loss_policy
+from errata.worker.pipeline_health import HealthMonitor, Level, Reading
+from errata.worker.repack_waiting import resize_waiting
 from errata.worker.throttle import ThrottleWait, check_throttle
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from sqlalchemy import text
 from errata.ledger import CandidateState, Ledger, MeasurementRecord
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
-from errata.ledger.schema.constraints import APPEND_ONLY, CANDIDATE_MOVES, NEVER_DELETED, REMEASURED
 from errata.ledger.schema.definition import metadata
+from errata.ledger.schema.trigger_rules import APPEND_ONLY, CANDIDATE_MOVES, NEVER_DELETED, REMEASURED
 from errata.model.chunk_outcome import ChunkOutcome
 from errata.model.run import (
     ATTEMPT_MOVES,

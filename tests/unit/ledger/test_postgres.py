@@ -11,8 +11,8 @@ from errata.ledger import Ledger
 from errata.ledger.db import postgres
 from errata.ledger.db.database import Database, Tx
 from errata.ledger.db.roles import render_roles_sql
-from errata.ledger.schema.constraints import APPEND_ONLY, NEVER_DELETED, REMEASURED
 from errata.ledger.schema.definition import metadata
+from errata.ledger.schema.trigger_rules import APPEND_ONLY, NEVER_DELETED, REMEASURED
 from errata.model.run import RunState
 from support.postgres import PostgresServer, free_port
 from unit.ledger.only import postgres_only

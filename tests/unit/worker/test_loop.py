@@ -152,8 +152,8 @@ def test_a_ledger_that_does_not_answer_for_a_while_costs_no_chunk(
 ) -> None:
     """Wherever the loop asks it: the worker waits, and what is in flight goes on."""
     small.project.chunk_bytes = None
-    monkeypatch.setattr("errata.worker.resize.RESIZE_AFTER_CHUNKS", (1, 2, 3, 4))
-    monkeypatch.setattr("errata.worker.resize.count_worker_cores", lambda *_: 1)
+    monkeypatch.setattr("errata.worker.repack_waiting.RESIZE_AFTER_CHUNKS", (1, 2, 3, 4))
+    monkeypatch.setattr("errata.worker.repack_waiting.count_worker_cores", lambda *_: 1)
     small.project.chunk_seconds = 120
     small.manifest.inputs = (SimpleNamespace(own=False),)
     whole, calls = getattr(small.ledger.progress, name), list[str]()
@@ -194,8 +194,8 @@ def test_pieces_of_a_chunk_that_was_cut_are_not_packed_together_again(
 ) -> None:
     """They are small because together they took their worker with them."""
     small.project.chunk_bytes, small.project.chunk_seconds = None, 120
-    monkeypatch.setattr("errata.worker.resize.RESIZE_AFTER_CHUNKS", (1, 2, 3))
-    monkeypatch.setattr("errata.worker.resize.count_worker_cores", lambda *_: 1)
+    monkeypatch.setattr("errata.worker.repack_waiting.RESIZE_AFTER_CHUNKS", (1, 2, 3))
+    monkeypatch.setattr("errata.worker.repack_waiting.count_worker_cores", lambda *_: 1)
     attempt = small.ledger.chunks.claim(RUN, ELSEWHERE, lease_seconds=60, actor=ANA)
     assert attempt is not None
     small.ledger.outcomes.repack(RUN, [Chunk("", DAYS[1:], 30, 300)], ANA, "one chunk")

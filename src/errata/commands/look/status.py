@@ -33,7 +33,7 @@ from errata.publishing.hazards import list_open_hazards
 from errata.publishing.late_inputs import read_late_inputs
 from errata.publishing.live_writes import read_live_writes
 from errata.publishing.preview_state import read_newest_preview
-from errata.publishing.set_back import find_set_backs
+from errata.publishing.set_back_detection import find_set_backs
 from errata.views import FreezeView, PartitionView, PlanView, RunLine, SetBackView, StatusView
 from errata.views.live_writes import LiveWriteView
 from errata.worker.budget import cost_view

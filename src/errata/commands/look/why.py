@@ -23,7 +23,7 @@ from errata.model.refs import undo_branch
 from errata.model.table import Commit, History, Touch
 from errata.ports.measure import CANDIDATE, PRIOR, ROW_COUNT
 from errata.ports.tables import Key
-from errata.publishing.set_back import find_set_backs
+from errata.publishing.set_back_detection import find_set_backs
 from errata.views import BreakGlassView, HistoryView, RowHistoryView, WhyView
 from errata.workspace import Workspace
 

@@ -35,7 +35,7 @@ from errata.publishing.leftovers import remove_run_tags
 from errata.publishing.recovery import LedgerLog, recover_open_intents
 from errata.publishing.replacement import Replacement, ReplacementResult, commit_replacement, first_line
 from errata.publishing.selection import audit_conflicts, select_partitions
-from errata.publishing.set_back import find_set_backs
+from errata.publishing.set_back_detection import find_set_backs
 from errata.publishing.side_tables import publish_to_side_table
 from errata.publishing.sweep import sweep_refs
 from errata.views import PublishView

@@ -21,8 +21,8 @@ from errata.model.product import Role
 from errata.publishing.groups import audit_unhealthy_refusal, groups_view, require_not_stopped, watch_signals
 from errata.text.numbers import format_clock, format_moment, plural
 from errata.views import GroupsView, PublishView
-from errata.worker.health import Level
 from errata.worker.ledger_wait import retry_ledger_call
+from errata.worker.pipeline_health import Level
 from errata.workspace import Workspace
 
 POLL_SECONDS = 2.0

@@ -11,7 +11,7 @@ from typing import Protocol
 from sqlalchemy import Connection, Engine
 
 from errata.errors import ErrataError
-from errata.ledger.schema.triggers import Trigger
+from errata.ledger.schema.trigger_sql import Trigger
 
 
 class FailureKind(Enum):

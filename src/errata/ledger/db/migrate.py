@@ -14,7 +14,7 @@ from sqlalchemy import Connection, inspect, text
 from errata.errors import NotFound, SetupError
 from errata.ledger.db.database import Database
 from errata.ledger.db.dialect import Dialect
-from errata.ledger.schema import constraints, definition
+from errata.ledger.schema import definition, trigger_rules
 from errata.model.audit import GENESIS
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def finish_migration(conn: Connection, dialect: Dialect) -> None:
 
 def _seed(conn: Connection) -> None:
     moves = [
-        dict(zip(("kind", "from_state", "to_state"), move, strict=True)) for move in constraints.iterate_transitions()
+        dict(zip(("kind", "from_state", "to_state"), move, strict=True)) for move in trigger_rules.iterate_transitions()
     ]
     conn.execute(definition.transition.delete())
     conn.execute(definition.transition.insert(), moves)

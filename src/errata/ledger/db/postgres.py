@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from errata.errors import EngineError, ErrataError, LedgerUnavailable, SetupError, UsageError
 from errata.ledger.db.dialect import FailureKind
 from errata.ledger.schema.definition import metadata
-from errata.ledger.schema.triggers import (
+from errata.ledger.schema.trigger_sql import (
     FUNCTION_PREFIX,
     Trigger,
     build_postgres_triggers,

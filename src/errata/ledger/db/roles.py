@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable
 
 from errata.errors import UsageError
-from errata.ledger.schema.constraints import build_constraints
 from errata.ledger.schema.definition import metadata
-from errata.ledger.schema.triggers import FUNCTION_PREFIX
+from errata.ledger.schema.trigger_rules import build_constraints
+from errata.ledger.schema.trigger_sql import FUNCTION_PREFIX
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _VERSION = "alembic_version"

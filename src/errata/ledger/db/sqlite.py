@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from errata.errors import ErrataError, LedgerUnavailable, NotFound, SetupError, StorageRefused
 from errata.ledger.db.dialect import FailureKind
 from errata.ledger.db.filesystem import refuse_network
-from errata.ledger.schema.triggers import Trigger, build_sqlite_triggers
+from errata.ledger.schema.trigger_sql import Trigger, build_sqlite_triggers
 
 _BUSY_TIMEOUT_SECONDS = 5.0
 _BUSY_CODES = frozenset({5, 6})  # SQLITE_BUSY, SQLITE_LOCKED; extended codes keep them in the low byte

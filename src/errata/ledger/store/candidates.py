@@ -19,8 +19,8 @@ from errata.ledger.audit.measurement_digest import MEASURED, digest_measurements
 from errata.ledger.db.database import Tx
 from errata.ledger.privacy.pseudonyms import current_registry
 from errata.ledger.records import CandidateRecord, CandidateState, MeasurementRecord, RunRecord, VerdictRecord
-from errata.ledger.schema.constraints import CANDIDATE_MOVES
 from errata.ledger.schema.definition import candidate, measurement, verdict
+from errata.ledger.schema.trigger_rules import CANDIDATE_MOVES
 from errata.ledger.store.base import Refusal, Store, find_run, move_run, require_state, to_json_text
 from errata.model.audit import Actor
 from errata.model.refs import candidate_branch

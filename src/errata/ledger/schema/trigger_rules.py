@@ -3,7 +3,7 @@
 Allowed state changes come from :mod:`errata.model.run` (those of candidates from this module) and seed the table
 ``transition``. Every change of a run must carry the newest audit entry, written for this run and naming this very
 change of state, so a change without an entry cannot be committed. Rows that are evidence are never changed, removed or
-replaced. A constraint states what is refused; :mod:`errata.ledger.schema.triggers` turns it into SQL.
+replaced. A constraint states what is refused; :mod:`errata.ledger.schema.trigger_sql` turns it into SQL.
 """
 
 from __future__ import annotations

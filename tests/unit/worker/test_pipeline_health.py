@@ -9,7 +9,7 @@ import pytest
 
 from errata.errors import EngineError, LedgerUnavailable
 from errata.model.product.throttle import Signal
-from errata.worker.health import HealthMonitor, Level, Reading, decide_level
+from errata.worker.pipeline_health import HealthMonitor, Level, Reading, decide_level
 
 LAG = Signal("lag", "command", ("x",), slow_above="100", pause_above="300", resume_below="50", every_seconds=1)
 

@@ -8,7 +8,7 @@ from errata.errors import EngineError, OutOfMemory, SourceChanged, TransformFail
 from errata.model.chunk_outcome import FailedAttempt
 from errata.model.manifest import Chunk
 from errata.model.run import ChunkState
-from errata.worker.retry import backoff_seconds, error_policy, loss_policy
+from errata.worker.chunk_failures import backoff_seconds, error_policy, loss_policy
 
 C = ChunkState
 

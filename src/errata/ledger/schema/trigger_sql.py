@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from string import Template
 
-from errata.ledger.schema.constraints import APPEND_ONLY, NEVER_DELETED, REMEASURED, Constraint, build_constraints
 from errata.ledger.schema.definition import metadata
+from errata.ledger.schema.trigger_rules import APPEND_ONLY, NEVER_DELETED, REMEASURED, Constraint, build_constraints
 
 FUNCTION_PREFIX = "errata_"
 """Prefix of the PostgreSQL functions that belong to triggers."""
