@@ -18,8 +18,7 @@ def refuse_flawed_rules(workspace: Workspace, product: Product, manifest: Manife
     known = tuple(_with_columns(workspace, pin) if pin.name in spoken_of else pin for pin in manifest.inputs)
     problems = []
     for flaw in find_flaws(replace(manifest, inputs=known)):
-        rule = f"{flaw.section}[{flaw.position}]"
-        key = f"{rule}.{flaw.key}" if f"{rule}.{flaw.key}" in product.lines else rule
+        key = flaw.find_key(product.lines)
         message = workspace.project.redact(f"{key}: {flaw.message}")
         problems.append(
             {"file": product.path, "line": product.lines.get(key), "column": None, "message": message, "key": key}

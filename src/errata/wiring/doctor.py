@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from errata.wiring.engines import ProjectEngines
     from errata.workspace import Workspace
 
-_MAX_SHOWN = 3
 _CATALOG_HINT = "check catalogs and storage in errata.yaml, and that the catalog can be reached from here"
 _MAX_SHOWN = 3
 """Maximum number of missing files, or of refs of other ledgers, to list."""

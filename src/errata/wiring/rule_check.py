@@ -46,8 +46,7 @@ def _find_product_problems(project: Project, product: Product, tables: TableRead
     spoken_of = list_rule_inputs(manifest)
     known = tuple(_add_columns(product, pin, tables) if pin.name in spoken_of else pin for pin in manifest.inputs)
     for flaw in find_flaws(replace(manifest, inputs=known)):
-        rule = f"{flaw.section}[{flaw.position}]"
-        key = f"{rule}.{flaw.key}" if f"{rule}.{flaw.key}" in product.lines else rule
+        key = flaw.find_key(product.lines)
         yield ProjectProblem(product.path, product.lines.get(key), None, project.redact(f"{key}: {flaw.message}"), key)
 
 

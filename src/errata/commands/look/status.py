@@ -63,7 +63,7 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> Stat
     now_ms, quorum = workspace.ledger.now_ms(), current_quorum_view(workspace, run, manifest)
     groups = groups_view(workspace, run, manifest)
     set_back, unknown = _find_own_set_backs(workspace, run)
-    live_writes = read_live_writes(workspace, run)
+    live_writes, states = read_live_writes(workspace, run), workspace.ledger.partitions.states(run.run_id)
     return StatusView(
         run_id=run.run_id,
         product=run.product,
@@ -73,7 +73,7 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> Stat
         chunks=counts_view(counts),
         recomputed=counts.recomputed,
         rows=counts.rows,
-        partitions=_partition_views(workspace, run, manifest, chunks),
+        partitions=_partition_views(manifest, chunks, states),
         attempts=tuple(_attempt_view(a, now_ms) for a in attempts if a.state is AttemptState.RUNNING),
         failures=failures_view(chunks),
         approvals=approvals_view(workspace, run.run_id),
@@ -82,7 +82,7 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> Stat
             (set_back[0].next if set_back else "")
             or approve_command(run, quorum)
             or resume_command(run, groups)
-            or _conflict_command(workspace, run, manifest, live_writes)
+            or _conflict_command(run, manifest, states, live_writes)
             or next_command(run, counts, _find_last_move(workspace, run))
         ),
         warnings=(*unknown, *(one.told for one in set_back), *_list_unfinished(workspace, run, publications)),
@@ -112,12 +112,11 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> Stat
 
 
 def _conflict_command(
-    workspace: Workspace, run: RunRecord, manifest: Manifest, live_writes: Sequence[LiveWriteView]
+    run: RunRecord, manifest: Manifest, states: Mapping[str, PartitionState], live_writes: Sequence[LiveWriteView]
 ) -> str:
     """What to type instead of a publication that would end as a conflict; where live wins, publish handles it."""
     if manifest.publish.on_live_write == "live_wins":
         return ""
-    states = workspace.ledger.partitions.states(run.run_id)
     unpublished = [name for name in manifest.partitions if states[name] is PartitionState.UNPUBLISHED]
     written = {name for write in live_writes for name in write.partitions}
     return conflict_command(run, manifest.target.grain, unpublished, written)
@@ -184,10 +183,10 @@ _FATE_WORDS = {
 
 
 def _partition_views(
-    workspace: Workspace, run: RunRecord, manifest: Manifest, chunks: tuple[ChunkRecord, ...]
+    manifest: Manifest, chunks: tuple[ChunkRecord, ...], states: Mapping[str, PartitionState]
 ) -> tuple[PartitionView, ...]:
     words = {name: _CHUNK_WORDS[chunk.state] for chunk in chunks for name in chunk.partitions}
-    for name, fate in workspace.ledger.partitions.states(run.run_id).items():
+    for name, fate in states.items():
         if fate in _FATE_WORDS:
             words[name] = _FATE_WORDS[fate]
     ordered = sort_oldest_first(manifest.target.grain, manifest.partitions)

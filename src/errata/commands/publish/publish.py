@@ -203,9 +203,7 @@ def _report_already_published(
             hint=set_back[0].next,
             partitions=[name for one in set_back for name in one.partitions],
         )
-    last = [p for p in workspace.ledger.publications.list(run.run_id) if p.kind == "publish" and p.result_snapshot_id][
-        -1
-    ]
+    last = workspace.ledger.publications.latest_landed(run.run_id, "publish")
     return PublishView(
         run_id=run.run_id,
         state=run.state.value,

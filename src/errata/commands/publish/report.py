@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from errata.approval.release import find_release_digest
 from errata.commands.look.status import build_status, show_plan
+from errata.commands.next_step import suggest_after_review
 from errata.commands.publish.validate import recorded_verdict_view
 from errata.errors import RunExpired, StateRefused
 from errata.gate.diff.candidate_diff import compare_candidate, require_candidate
@@ -13,9 +14,8 @@ from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import CandidateRecord, PublicationRecord, RunRecord, VerdictRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
-from errata.model.run import PublicationState, RunState
+from errata.model.run import PublicationState
 from errata.publishing.selection import select_partitions
-from errata.views import StatusView
 from errata.views.report import AcceptedWarning, ReportedPublication, ReportView
 from errata.workspace import Workspace
 
@@ -57,7 +57,7 @@ def build_report(
             _report_publication(p) for p in workspace.ledger.publications.list(run.run_id) if _is_committed(p)
         ),
         diff=found,
-        next=_next_commands(run, status_view),
+        next=suggest_after_review(status_view),
         undo=manifest.rollback_window,
         digests={
             **_collect_digests(run, manifest, candidate, verdict),
@@ -82,15 +82,6 @@ def _report_publication(publication: PublicationRecord) -> ReportedPublication:
         publication.settled_at or publication.intended_at,
         publication.result_snapshot_id,
     )
-
-
-def _next_commands(run: RunRecord, status: StatusView) -> tuple[str, ...]:
-    if run.state is RunState.REJECTED:
-        return (
-            f'errata validate {run.run_id} --accept CHECK="why it is right"',
-            f'errata plan {run.product} … --supersede {run.run_id} --reason "…"',
-        )
-    return (status.next,) if status.next else ()
 
 
 def _collect_digests(

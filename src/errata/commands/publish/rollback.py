@@ -265,9 +265,7 @@ def _report_already_rolled_back(
         error = _unpublished_error(run, manifest, asked, states)
         workspace.ledger.audit.record_refusal(run.run_id, actor, "rollback", error.message)
         raise error
-    last = [p for p in workspace.ledger.publications.list(run.run_id) if p.kind == "rollback" and p.result_snapshot_id][
-        -1
-    ]
+    last = workspace.ledger.publications.latest_landed(run.run_id, "rollback")
     return RollbackView(
         run_id=run.run_id,
         state=run.state.value,

@@ -9,7 +9,7 @@ expressions, including every expression that is wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -41,6 +41,11 @@ class Flaw:
     position: int
     key: str
     message: str
+
+    def find_key(self, lines: Collection[str]) -> str:
+        """Where it is in the product file: the key within the rule if that has a line of its own, else the rule."""
+        rule = f"{self.section}[{self.position}]"
+        return f"{rule}.{self.key}" if f"{rule}.{self.key}" in lines else rule
 
 
 def find_flaws(manifest: Manifest) -> tuple[Flaw, ...]:

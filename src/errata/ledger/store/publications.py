@@ -206,6 +206,10 @@ class Publications(Store):
         query = select(publication).where(publication.c.run_id == run_id).order_by(publication.c.n)
         return self._read(lambda conn: load_publications(conn, query))
 
+    def latest_landed(self, run_id: str, kind: str) -> PublicationRecord:
+        """The run's newest publication or rollback that landed; there must be one."""
+        return [one for one in self.list(run_id) if one.kind == kind and one.result_snapshot_id][-1]
+
     def list_committed(self, table: str) -> tuple[str, ...]:
         """Ids of all committed publications and rollbacks on this table, by any run; oldest first."""
         landed = publication.c.state == PublicationState.COMMITTED.value
