@@ -1,4 +1,4 @@
-"""``errata``: the program. Touches: the command line it is given."""
+"""``errata``: parse the command line and run one command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from errata.cli.commands import compute, live, look, plan, publish, setup, upkee
 
 HELP = """Governed corrections of published data: plan, approve, run, validate, publish, roll back.
 
-Answers go to stdout (--json for programs), narration to stderr. Doing it twice is always safe.
+Results go to stdout (--json for programs), messages to stderr. Every command is safe to repeat.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by a rule, 4 validation rejected,
 5 conflict with later writes, 130 interrupted (state is safe).
@@ -46,7 +46,7 @@ def build_app() -> typer.Typer:
         person: Person = None,
         json_: Json = False,
         yes: Yes = False,
-        version: bool = typer.Option(False, "--version", help="Print the version and end."),
+        version: bool = typer.Option(False, "--version", help="Show the version and exit."),
     ) -> None:
         set_shared(ctx.obj, directory, person, json_, yes)
         if version:
@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None, world: CliEnvironment | None = None)
 
 
 def _handle_sigterm(_number: int, _frame: object) -> None:
-    """A machine that is taken away asks first: end as Ctrl-C does, chunks under way go back in line."""
+    """End as Ctrl-C does, so that unfinished chunks return to the queue before the machine goes away."""
     raise KeyboardInterrupt
 
 

@@ -10,15 +10,19 @@ import typer
 
 from errata.errors import UsageError
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="The run, as `errata plan` and `errata status` name it.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, as `errata status` shows it.")]
 Partitions = Annotated[
     str | None,
-    typer.Option("--partitions", metavar="LIST", help="Only these: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."),
+    typer.Option(
+        "--partitions",
+        metavar="LIST",
+        help="Only these, inclusive: 2026-01-03,2026-01-10..2026-01-14 (default: all).",
+    ),
 ]
 
 BreakGlass = Annotated[
     str | None,
-    typer.Option("--break-glass", metavar="WHY", help="Decide alone, and say why it cannot wait; rings the alarm."),
+    typer.Option("--break-glass", metavar="WHY", help="Decide alone for this reason; triggers the alarm."),
 ]
 
 

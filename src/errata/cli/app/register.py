@@ -19,13 +19,15 @@ from errata.cli.app.session import CliEnvironment, Session
 
 P = ParamSpec("P")
 
-Directory = Annotated[str | None, typer.Option("-C", metavar="DIR", help="The project directory.")]
+Directory = Annotated[
+    str | None, typer.Option("-C", metavar="DIR", help="Project directory (default: the current directory).")
+]
 Person = Annotated[
     str | None,
-    typer.Option("--as", metavar="NAME", help="Who asks; else $ERRATA_USER, else you."),
+    typer.Option("--as", metavar="NAME", help="Act as this person (default: $ERRATA_USER, then the OS user)."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for programs.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 _SHARED: dict[str, tuple[Any, Any]] = {
     "directory": (Directory, None),

@@ -15,25 +15,25 @@ from errata.cli.render.throttle import format_partitions
 from errata.errors import UsageError
 from errata.views import FrozenView
 
-PANEL = "Beside a live pipeline"
+PANEL = "Live jobs"
 
-Table = Annotated[str, typer.Argument(metavar="TABLE", help="A governed table, or the product it belongs to.")]
-Wait = Annotated[str, typer.Option("--wait", metavar="LENGTH", help="So long for a freeze to end: 30s, 10min, 2h.")]
+Table = Annotated[str, typer.Argument(metavar="TABLE", help="Governed table or its product.")]
+Wait = Annotated[str, typer.Option("--wait", metavar="LENGTH", help="Wait for a freeze to end: 30s, 10min, 2h.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    live = typer.Typer(help="For live jobs that write while corrections are under way.", rich_markup_mode=None)
+    live = typer.Typer(help="Coordinate live jobs with corrections.", rich_markup_mode=None)
     command(live, "check")(live_check)
     command(live, "write")(live_write)
     app.add_typer(live, name="live", rich_help_panel=PANEL)
 
 
 def live_check(session: Session, table: Table, partitions: Partitions = None, wait: Wait = "0s") -> None:
-    """Ask whether a correction freezes these partitions. Exit code 3 when one does.
+    """Check whether a correction freezes these partitions.
 
-    Answers for this moment only: a freeze may start right after it. A job that writes asks with `errata live write`, or
-    with errata.live.writing from Python.
+    Exit code 3 when one does. The result is true for this moment only: a freeze may start right after it. A job that
+    writes uses `errata live write`, or errata.live.writing in Python.
 
     Example: errata live check lake.fin.daily_revenue --partitions 2026-03-01 --wait 10min
     """
@@ -45,15 +45,17 @@ def live_check(session: Session, table: Table, partitions: Partitions = None, wa
 def live_write(
     session: Session,
     table: Table,
-    program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM…", help="What writes, with its arguments.")],
+    program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM…", help="Program to run, with its arguments.")],
     partitions: Partitions = None,
     wait: Wait = "0s",
-    name: Annotated[str | None, typer.Option("--name", metavar="JOB", help="What people see of the job.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="JOB", help="Name of the job (default: the program).")
+    ] = None,
 ) -> int:
-    """Run a program that writes these partitions, while no correction freezes them.
+    """Run a program that writes partitions, unless they are frozen.
 
-    Exit code 3 and nothing is started when one does; else the program's own. A correction that starts meanwhile waits
-    until the program has ended.
+    Returns the program's exit code, or 3 without starting it when a correction freezes the partitions. A correction
+    that starts in the meantime waits until the program has ended.
 
     Example: errata live write lake.fin.daily_revenue --partitions 2026-03-01 -- spark-submit daily.py 2026-03-01
     """
@@ -64,7 +66,7 @@ def live_write(
 
 
 def _run_program(program: list[str]) -> int:
-    """The exit code of a program; whoever asks this one to end asks that one."""
+    """Run a program and return its exit code; a request to end this process also ends the program."""
     try:
         child = subprocess.Popen(program)  # what the person typed, without a shell
     except OSError as error:
@@ -77,7 +79,7 @@ def _run_program(program: list[str]) -> int:
         child.terminate()
         child.wait()
         raise
-    return code if code >= 0 else 128 - code  # ended by a signal: as shells tell it
+    return code if code >= 0 else 128 - code  # ended by a signal: the shell's convention
 
 
 def _render_unfrozen(view: FrozenView, width: int) -> list[str]:

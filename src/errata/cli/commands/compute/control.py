@@ -12,11 +12,11 @@ from errata.cli.render.publish import render_confirmation
 from errata.cli.render.run import render_state
 
 DECLINED = 1
-"""The exit code when a person said no to the question."""
+"""Exit code when the person answers no."""
 
 
 def pause(session: Session, run: Run) -> None:
-    """Pause a run; chunks under way finish, no new ones start.
+    """Pause a run; chunks in progress still finish.
 
     Example: errata pause bf-20260214-daily-revenue-7f3a21c0
     """
@@ -26,7 +26,7 @@ def pause(session: Session, run: Run) -> None:
 
 
 def resume(session: Session, run: Run) -> None:
-    """Let a paused run go on; workers are started with `errata run`.
+    """Resume a paused run; start workers with `errata run`.
 
     Example: errata resume bf-20260214-daily-revenue-7f3a21c0
     """
@@ -38,9 +38,11 @@ def resume(session: Session, run: Run) -> None:
 def cancel(
     session: Session,
     run: Run,
-    now: Annotated[bool, typer.Option("--now", help="Stop chunks under way too, within a heartbeat.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Also stop chunks in progress, within a heartbeat.")] = False,
 ) -> int:
-    """End a run for good; published data stays as it is. Chunks under way finish. Asks first on a terminal.
+    """Cancel a run for good; published data is not changed.
+
+    Chunks in progress finish, unless --now is given. Asks first on a terminal.
 
     Example: errata cancel bf-20260214-daily-revenue-7f3a21c0 --yes
     """
@@ -58,10 +60,10 @@ def retry(
     session: Session,
     run: Run,
     chunk: Annotated[
-        str | None, typer.Option("--chunk", metavar="C", help="Only this chunk; all failed ones else.")
+        str | None, typer.Option("--chunk", metavar="C", help="Chunk to retry (default: all failed chunks).")
     ] = None,
 ) -> None:
-    """Put failed chunks back in line.
+    """Queue failed chunks again.
 
     Example: errata retry bf-20260214-daily-revenue-7f3a21c0 --chunk c003
     """

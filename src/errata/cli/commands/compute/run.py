@@ -22,21 +22,20 @@ if TYPE_CHECKING:
 def run(
     session: Session,
     run: Run,
-    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Chunks at the same time.")] = 2,
+    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Chunks to compute in parallel.")] = 2,
     max_chunks: Annotated[
-        int | None, typer.Option("--max-chunks", metavar="N", min=1, help="Stop after so many chunks.")
+        int | None, typer.Option("--max-chunks", metavar="N", min=1, help="Stop after N chunks (default: no limit).")
     ] = None,
-    validate: Annotated[
-        bool, typer.Option("--validate", help="Once all is staged, validate in the same process; its answer counts.")
-    ] = False,
+    validate: Annotated[bool, typer.Option("--validate", help="Validate once every chunk is staged.")] = False,
     publish: Annotated[
-        bool, typer.Option("--publish", help="And publish, where the product does so by itself when the gate is clean.")
+        bool, typer.Option("--publish", help="Also validate, and publish if the gate is clean.")
     ] = False,
 ) -> None:
-    """Join a run as a worker until nothing is left.
+    """Work on a run until no chunk is left.
 
-    Safe to start again, anywhere, any number of times: what is done stays done. With --validate a product that has
-    publish.manual false is published too, if whoever runs it may publish and the gate found nothing.
+    Safe to start again, on any machine and any number of times: finished chunks are not computed again. --validate
+    returns the exit code of the gate. It also publishes a product with publish.manual: false, if the acting person may
+    publish and the gate found nothing.
 
     Example: errata run bf-20260214-daily-revenue-7f3a21c0 --parallel 4
     """
@@ -51,13 +50,13 @@ def run(
                 _validate_and_publish(session, client, view, publish=publish)
                 return
             except Rebased as live_won:
-                # as often as one run allows; then it is a conflict like any other
+                # a run has a limit of rebases; beyond it the next one is reported as a conflict
                 session.narrate(live_won.message)
     session.answer(view, lambda width: render_run(view, width))
 
 
 def _validate_and_publish(session: Session, client: Client, view: RunView, *, publish: bool) -> None:
-    """The gate, and the publication where no person has to look."""
+    """Validate, and publish if the product needs no person for it."""
     for line in flow(format_run(view), session.width):
         session.narrate(line)
     with session.show_spinner(f"validating {view.run_id}"):

@@ -24,29 +24,33 @@ Text = str | None
 def submit(
     session: Session,
     run: Run,
-    target: Annotated[str, _build_option("--print", "TARGET", "emr-serverless, emr, kubernetes, yarn or standalone.")],
-    workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Workers to start.")] = 1,
-    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Chunks at the same time, each.")] = 2,
+    target: Annotated[
+        str, _build_option("--print", "TARGET", "Cluster: emr-serverless, emr, kubernetes, yarn or standalone.")
+    ],
+    workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Number of workers.")] = 1,
+    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Chunks per worker in parallel.")] = 2,
     deploy_mode: Annotated[
-        Text, _build_option("--deploy-mode", "MODE", "Driver in the cluster or here: cluster, client.")
+        Text, _build_option("--deploy-mode", "MODE", "Where the driver runs: cluster, client.")
     ] = None,
-    master: Annotated[Text, _build_option("--master", "URL", "The master; spark.master of errata.yaml else.")] = None,
-    at: Annotated[Text, _build_option("--at", "URI", "Where application.py, archives and jars/ were put.")] = None,
-    env: Annotated[Text, _build_option("--env", "ARCHIVE", "The packed Python environment.")] = None,
-    project: Annotated[Text, _build_option("--project", "ARCHIVE", "The packed project directory.")] = None,
-    region: Annotated[Text, _build_option("--region", "NAME", "The AWS region.")] = None,
-    application_id: Annotated[Text, _build_option("--application-id", "ID", "The EMR Serverless application.")] = None,
-    role_arn: Annotated[Text, _build_option("--role-arn", "ARN", "The execution role on EMR Serverless.")] = None,
-    cluster_id: Annotated[Text, _build_option("--cluster-id", "ID", "The EMR cluster.")] = None,
-    image: Annotated[Text, _build_option("--image", "NAME", "The container image on Kubernetes.")] = None,
-    namespace: Annotated[Text, _build_option("--namespace", "NAME", "The namespace on Kubernetes.")] = None,
+    master: Annotated[
+        Text, _build_option("--master", "URL", "Spark master (default: spark.master in errata.yaml).")
+    ] = None,
+    at: Annotated[Text, _build_option("--at", "URI", "Directory of application.py, the archives and jars/.")] = None,
+    env: Annotated[Text, _build_option("--env", "ARCHIVE", "Packed Python environment.")] = None,
+    project: Annotated[Text, _build_option("--project", "ARCHIVE", "Packed project directory.")] = None,
+    region: Annotated[Text, _build_option("--region", "NAME", "AWS region.")] = None,
+    application_id: Annotated[Text, _build_option("--application-id", "ID", "EMR Serverless application.")] = None,
+    role_arn: Annotated[Text, _build_option("--role-arn", "ARN", "Execution role on EMR Serverless.")] = None,
+    cluster_id: Annotated[Text, _build_option("--cluster-id", "ID", "EMR cluster.")] = None,
+    image: Annotated[Text, _build_option("--image", "NAME", "Container image on Kubernetes.")] = None,
+    namespace: Annotated[Text, _build_option("--namespace", "NAME", "Namespace on Kubernetes.")] = None,
     service_account: Annotated[
-        Text, _build_option("--service-account", "NAME", "The driver's account on Kubernetes.")
+        Text, _build_option("--service-account", "NAME", "Service account of the driver on Kubernetes.")
     ] = None,
 ) -> None:
-    """Print the command that starts a worker of a run on a cluster.
+    """Print the command that starts workers on a cluster.
 
-    Nothing is started. What was not given stands in angle brackets and is listed at the end.
+    Starts nothing. Missing values appear in angle brackets and are listed at the end.
 
     Example: errata submit bf-20260214-daily-revenue-7f3a21c0 --print yarn --workers 4
     """

@@ -12,14 +12,16 @@ from errata.cli.render.history import render_commits
 
 def history(
     session: Session,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="catalog.namespace.table, or the product")],
-    partition: Annotated[str, typer.Argument(metavar="PARTITION", help="2026-01-17, 2026-01, … or the value.")],
-    most: Annotated[int, typer.Option("--most", metavar="N", min=1, help="So many commits.")] = 20,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table (catalog.namespace.table) or product.")],
+    partition: Annotated[
+        str, typer.Argument(metavar="PARTITION", help="Partition: 2026-01-17, 2026-01, … or its value.")
+    ],
+    most: Annotated[int, typer.Option("--most", metavar="N", min=1, help="Number of commits to show.")] = 20,
 ) -> None:
     """Show who wrote to a partition, newest first.
 
-    From the table's own commits: Errata's publications, compactions and other jobs, each with the snapshot that stood
-    right before it, which plan --restore takes.
+    Reads the table's own commits: publications by Errata, compactions and other jobs. Each is shown with the snapshot
+    right before it, which you can pass to plan --restore.
 
     Example: errata history lake.fin.daily_revenue 2026-01-17
     """

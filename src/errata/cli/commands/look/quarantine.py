@@ -14,12 +14,12 @@ from errata.cli.render.quarantine import render_quarantine
 def quarantine(
     session: Session,
     run: Run,
-    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="Rows to show of each reason.")] = 3,
+    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="Number of rows to show per reason.")] = 3,
 ) -> None:
     """Show the rows that a run set aside, and why.
 
-    What became of every input's rows, the reasons by partition, and samples with their origin. Classified columns
-    are masked.
+    Shows row counts per input, the reasons by partition, and sample rows with their origin. Classified columns are
+    masked.
 
     Example: errata quarantine bf-20260214-daily-revenue-7f3a21c0 --sample 5
     """

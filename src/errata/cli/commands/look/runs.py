@@ -15,24 +15,26 @@ from errata.views import RunsView
 
 def runs(
     session: Session,
-    what: Annotated[str | None, typer.Argument(metavar="PRODUCT|TABLE", help="Only runs of it.")] = None,
+    what: Annotated[
+        str | None, typer.Argument(metavar="PRODUCT|TABLE", help="Show only its runs (default: all).")
+    ] = None,
     state: Annotated[
-        list[str] | None, typer.Option("--state", metavar="STATE", help="Only runs in it; repeatable.")
+        list[str] | None, typer.Option("--state", metavar="STATE", help="Show only runs in this state; repeatable.")
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="NAME", help="Only runs that this person asked for.")
+        str | None, typer.Option("--by", metavar="NAME", help="Show only runs that this person planned.")
     ] = None,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="TIME", help="Only runs planned since: 2026-02-01T00:00Z.")
+        str | None, typer.Option("--since", metavar="TIME", help="Show only runs planned since: 2026-02-01T00:00Z.")
     ] = None,
     accepted_at: Annotated[
         str | None,
-        typer.Option("--accepted-at", metavar="TIME", help="Instead: which run was the truth in each partition then."),
+        typer.Option("--accepted-at", metavar="TIME", help="Show instead the current run per partition then."),
     ] = None,
 ) -> None:
-    """List runs, or tell which was the truth at a time.
+    """List runs, or those that were current at a time.
 
-    Times have a zone. Answers come from the ledger alone: no table is opened.
+    Times need a zone. Reads only the ledger and opens no table.
 
     Example: errata runs fin.daily_revenue --accepted-at 2026-02-20T18:30Z
     """

@@ -16,17 +16,17 @@ from errata.text.escape import escape_text
 
 REFRESH_SECONDS = 2.0
 
-SomeRun = Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only this run.")]
+SomeRun = Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only this run (default: all).")]
 
 
 def status(
     session: Session,
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="One run; all of them else.")] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Look again every 2 seconds; Ctrl-C ends it.")] = False,
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Run id (default: all runs).")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh every 2 seconds until Ctrl-C.")] = False,
 ) -> None:
-    """Show all runs, or one with its calendar.
+    """Show all runs, or one run with its calendar.
 
-    Of one run: progress, chunks and who works on them, approvals, publications, and what to type next.
+    For one run it shows progress, chunks and their workers, approvals, publications and the next command.
 
     Example: errata status bf-20260214-daily-revenue-7f3a21c0 --watch
     """

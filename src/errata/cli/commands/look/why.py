@@ -13,15 +13,18 @@ from errata.cli.render.why import render_why
 
 def why(
     session: Session,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="catalog.namespace.table")],
-    partition: Annotated[str, typer.Argument(metavar="PARTITION", help="2026-01-17, 2026-01, … or the value.")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table: catalog.namespace.table.")],
+    partition: Annotated[
+        str, typer.Argument(metavar="PARTITION", help="Partition: 2026-01-17, 2026-01, … or its value.")
+    ],
     key: Annotated[
-        list[str] | None, typer.Option("--key", metavar="K=V", help="Rows by their key columns; repeatable.")
+        list[str] | None, typer.Option("--key", metavar="K=V", help="Key column of the rows to show; repeatable.")
     ] = None,
 ) -> None:
-    """Tell who changed a number, when, why, from what to what.
+    """Show who changed a number, when and why.
 
-    Values of --key are accepted as errata diff prints them. A part of the key shows each row that fits, 20 at most.
+    Shows the old and the new value. Write values of --key as `errata diff` prints them. A part of the key shows all
+    matching rows, at most 20.
 
     Example: errata why lake.fin.daily_revenue 2026-01-17 --key account_id=A-10033
     """

@@ -14,14 +14,14 @@ from errata.cli.render.plan import render_decision
 def approve(
     session: Session,
     run: Run,
-    digest: Annotated[str, typer.Option("--digest", metavar="SHA", help="The manifest digest you read in the plan.")],
-    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Kept with the decision.")] = "",
+    digest: Annotated[str, typer.Option("--digest", metavar="SHA", help="Manifest digest, as the plan shows it.")],
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Comment, recorded with the decision.")] = "",
     break_glass: BreakGlass = None,
 ) -> None:
-    """Approve a plan by its digest; the requester cannot.
+    """Approve a plan by its digest.
 
-    Where the project wants more than one approval, the run is approved by the last of them. --break-glass stands for
-    all of them; it needs the role break_glass, rings the alarm and is shown wherever the run is.
+    The requester cannot approve. If the project requires several approvals, the last one approves the run.
+    --break-glass replaces all of them: it needs the role break_glass, triggers the alarm and is shown with the run.
 
     Example: errata approve bf-20260214-daily-revenue-7f3a21c0 --digest 9be2c0f1…
     """
@@ -33,9 +33,13 @@ def approve(
 
 
 def decline(
-    session: Session, run: Run, note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Why not.")]
+    session: Session,
+    run: Run,
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Reason, recorded with the decision.")],
 ) -> None:
-    """Decline a plan; that is final, a new plan is a new run.
+    """Decline a plan; this is final.
+
+    A new plan is a new run.
 
     Example: errata decline bf-20260214-daily-revenue-7f3a21c0 --note "books are closed"
     """

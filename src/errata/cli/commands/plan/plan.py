@@ -14,54 +14,56 @@ from errata.errors import UsageError
 
 
 class Order(StrEnum):
-    """Which partitions come first."""
+    """Order in which partitions are computed."""
 
     NEWEST = "newest"
     OLDEST = "oldest"
     SEQUENTIAL = "sequential"
 
 
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stands in every record.")]
-Start = Annotated[str | None, typer.Option("--from", metavar="D", help="First partition.")]
-End = Annotated[str | None, typer.Option("--to", metavar="D", help="First partition after the range.")]
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason, recorded in the audit log.")]
+Start = Annotated[str | None, typer.Option("--from", metavar="D", help="First partition of the range.")]
+End = Annotated[str | None, typer.Option("--to", metavar="D", help="End of the range (exclusive).")]
 PartitionList = Annotated[
     str | None,
-    typer.Option("--partitions", metavar="LIST", help="Instead: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."),
+    typer.Option(
+        "--partitions", metavar="LIST", help="List instead of a range: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."
+    ),
 ]
-Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="Kind of correction; recorded with the run.")]
+Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="Kind of correction, recorded with the run.")]
 OrderOption = Annotated[
     Order | None,
     typer.Option(
         "--order",
-        help="Which partitions come first: newest, or sequential when the product reads its own output.",
+        help="Compute order (default: newest; sequential if output is input).",
         show_default=False,
     ),
 ]
 Canary = Annotated[
-    str, typer.Option("--canary", metavar="N|LIST", help="So many partitions, or these, go first and must pass.")
+    str, typer.Option("--canary", metavar="N|LIST", help="Compute N partitions, or these, first as canary.")
 ]
 ProveDeterminism = Annotated[
-    int, typer.Option("--prove-determinism", metavar="N", min=0, help="Compute N sample chunks twice, and compare.")
+    int, typer.Option("--prove-determinism", metavar="N", min=0, help="Compute N sample chunks twice and compare.")
 ]
 Deadline = Annotated[
     str | None,
-    typer.Option("--deadline", metavar="WHEN", help="8h, or 2026-11-17T06:00Z: how many cores, for how much?"),
+    typer.Option("--deadline", metavar="WHEN", help="Estimate cores and cost for 8h, or 2026-11-17T06:00Z."),
 ]
 Restore = Annotated[
     str | None,
-    typer.Option("--restore", metavar="WHEN", help="Put back what the table held: a snapshot, a tag or a time."),
+    typer.Option("--restore", metavar="WHEN", help="Restore the table's data from a snapshot, tag or time."),
 ]
-Supersede = Annotated[str | None, typer.Option("--supersede", metavar="RUN", help="The run this replaces.")]
+Supersede = Annotated[str | None, typer.Option("--supersede", metavar="RUN", help="Replace this run.")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--override", metavar="RULE=WHY", help="Set a guardrail aside, by name; repeatable."),
+    typer.Option("--override", metavar="RULE=WHY", help="Override a guardrail, with a reason; repeatable."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Judge and show; fix nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan without saving it.")]
 
 
 def plan(
     session: Session,
-    product: Annotated[str, typer.Argument(metavar="PRODUCT", help="The product to correct.")],
+    product: Annotated[str, typer.Argument(metavar="PRODUCT", help="Product to correct.")],
     reason: Reason,
     start: Start = None,
     end: End = None,
@@ -76,13 +78,14 @@ def plan(
     override: Overrides = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Resolve, judge and fix a correction for approval.
+    """Plan a correction and submit it for approval.
 
-    Prints what would be read, run and written, every guardrail verdict, and the digest to approve. The same request on
-    the same world gives the same run. A plan that a guardrail refuses fixes nothing: exit code 3.
+    Prints what will be read, run and written, the result of every guardrail, and the digest to approve. The same
+    request with unchanged code, inputs and table gives the same run. A plan that fails a guardrail is not saved (exit
+    code 3).
 
-    With --restore no transform runs: each partition gets what the table itself held at a snapshot, a tag or a time
-    (errata history shows them), through the same gate, approval and release.
+    --restore runs no transform. Each partition gets the data that the table held at a snapshot, tag or time (see
+    `errata history`), through the same gate, approval and release.
 
     Example: errata plan fin.daily_revenue --from 2026-01-01 --to 2026-02-15 --reason "FX inverted (FIN-231)"
     """

@@ -15,9 +15,9 @@ from errata.text.escape import escape_json
 def show(
     session: Session,
     run: Run,
-    manifest: Annotated[bool, typer.Option("--manifest", help="The exact bytes that are approved.")] = False,
+    manifest: Annotated[bool, typer.Option("--manifest", help="Print the exact bytes that are approved.")] = False,
 ) -> None:
-    """Show a plan again, from the ledger.
+    """Show the plan of a run.
 
     Example: errata show bf-20260214-daily-revenue-7f3a21c0 --manifest | sha256sum
     """
@@ -35,7 +35,7 @@ def _write_bytes(session: Session, content: bytes) -> None:
     # bytes, and no newline after them: sha256sum of the output is the digest
     buffer = getattr(out, "buffer", None)
     if buffer is None or out.isatty():
-        # nobody hashes a screen, and a screen would obey what the bytes may hold
+        # a terminal would obey control characters in the bytes
         out.write(escape_json(content.decode()))
     else:
         buffer.write(content)

@@ -12,13 +12,16 @@ from errata.cli.render.try_partition import render_try, try_to_data
 
 def try_(
     session: Session,
-    product: Annotated[str, typer.Argument(metavar="PRODUCT", help="The product whose transform is tried.")],
-    partitions: Annotated[str, typer.Argument(metavar="PARTITION", help="A partition, or a list as plan takes it.")],
-    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="So many differing rows.")] = 10,
+    product: Annotated[str, typer.Argument(metavar="PRODUCT", help="Product to compute.")],
+    partitions: Annotated[
+        str, typer.Argument(metavar="PARTITION", help="Partition, or a list: 2026-01-03,2026-01-10..2026-01-14.")
+    ],
+    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="Number of sample rows to show.")] = 10,
 ) -> None:
-    """Compute a partition and show what would change; no run.
+    """Compute a partition and show what would change.
 
-    With the code and the inputs of now; the findings of the gate and the difference are shown, nothing is written.
+    Uses the current code and inputs. Shows the result of the gate and the differing rows. Creates no run and writes
+    nothing.
 
     Example: errata try fin.daily_revenue 2026-01-17
     """

@@ -16,11 +16,11 @@ def diff(
     session: Session,
     run: Run,
     partitions: Partitions = None,
-    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="So many differing rows.")] = 10,
+    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="Number of sample rows to show.")] = 10,
 ) -> None:
-    """Compare the candidate with the accepted output.
+    """Compare the candidate with the current data.
 
-    Schema, rows added, removed and changed, by column, by partition, and samples old → new.
+    Shows schema changes; rows added, removed and changed, by column and by partition; and sample rows old → new.
 
     Example: errata diff bf-20260214-daily-revenue-7f3a21c0 --partitions 2026-01-17 --sample 20
     """

@@ -21,28 +21,28 @@ def publish(
     partitions: Partitions = None,
     break_glass: BreakGlass = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Products with publish.groups: go on through all groups, holds included.")
+        bool, typer.Option("--wait", help="Publish all groups, waiting for the hold between them.")
     ] = False,
     early: Annotated[
-        str | None, typer.Option("--early", metavar="WHY", help="Do not wait for the hold before the next group.")
+        str | None, typer.Option("--early", metavar="WHY", help="Skip the hold before the next group.")
     ] = None,
-    dark: Annotated[
-        bool, typer.Option("--dark", help="Do not publish: make the candidate readable by name, and print how.")
-    ] = False,
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="With --dark: under this name.")] = None,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="With --dark: also a view of old and new side by side.")
-    ] = False,
+    dark: Annotated[bool, typer.Option("--dark", help="Only make the candidate readable under a name.")] = False,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="With --dark: name to use (default: errata_RUN_dark).")
+    ] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="With --dark: add a view of old and new rows.")] = False,
     rejected: Annotated[
-        bool, typer.Option("--rejected", help="With --dark: also a candidate that did not pass, named as such.")
+        bool, typer.Option("--rejected", help="With --dark: allow a candidate that the gate rejected.")
     ] = False,
 ) -> int:
     """Publish the validated candidate in one commit.
 
-    Or its next group, where the product has publish.groups. Every precondition is checked again. Asks first on a
-    terminal; readers see all of it or nothing. A person who publishes releases by that; a service account needs
-    `errata release` before. --break-glass stands for the second person and the quorum, never for the gate, the digests
-    or a conflict. --dark touches nothing that readers see.
+    Readers see all of it or nothing. A product with publish.groups publishes its next group. Every precondition is
+    checked again. Asks first on a terminal.
+
+    Publishing counts as your release. A service account needs a release by a person (`errata release`). --break-glass
+    replaces the second person and the quorum, but never the gate, the digests or the check for conflicts. --dark
+    changes nothing that readers see.
 
     Example: errata publish bf-20260214-daily-revenue-7f3a21c0 --partitions 2026-01-01..2026-02-12
     """

@@ -15,14 +15,15 @@ def release(
     session: Session,
     run: Run,
     digest: Annotated[
-        str | None, typer.Option("--digest", metavar="R", help="The release digest; without it, it is shown.")
+        str | None, typer.Option("--digest", metavar="R", help="Release digest (default: show it).")
     ] = None,
-    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Kept with the decision.")] = "",
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Comment, recorded with the decision.")] = "",
 ) -> None:
-    """Release a validated candidate; a service may then publish it.
+    """Release a validated candidate for publication.
 
-    A person's decision over candidate, verdict and accepted warnings. Without --digest it shows what would be signed,
-    and refuses with the command to copy: exit code 3. Another candidate, verdict or acceptance makes a release void.
+    After a release a service account may publish the candidate. A person decides on the candidate, its verdict and the
+    accepted warnings. Without --digest the command shows what the release covers and prints the command to copy (exit
+    code 3). A release becomes void when candidate, verdict or accepted warnings change.
 
     Example: errata release bf-20260214-daily-revenue-7f3a21c0 --digest 5c1e0b77…
     """

@@ -18,14 +18,15 @@ def report(
     session: Session,
     run: Run,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the page there; without it, to stdout.")
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="File to write (default: stdout).")
     ] = None,
     partitions: Partitions = None,
-    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="So many differing rows.")] = 20,
+    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="Number of sample rows to show.")] = 20,
 ) -> None:
-    """Write one HTML page for the person who answers for the numbers.
+    """Write an HTML report for the owner of the numbers.
 
-    Scope, people, verdicts, calendar, charts, column changes, movements, sampled rows. It needs no network.
+    One page with scope, people, verdicts, calendar, charts, changed columns, moved metrics and sample rows. It loads
+    nothing from the network.
 
     Example: errata report bf-20260214-daily-revenue-7f3a21c0 -o report.html
     """

@@ -15,10 +15,10 @@ from errata.cli.render.publish import render_confirmation, render_rollback
 def rollback(
     session: Session,
     run: Run,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stands in every record.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason, recorded in the audit log.")],
     partitions: Partitions = None,
 ) -> int:
-    """Restore what partitions held before, as a new commit.
+    """Restore the previous data of partitions in a new commit.
 
     Asks first on a terminal.
 

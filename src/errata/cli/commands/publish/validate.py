@@ -16,16 +16,17 @@ def validate(
     run: Run,
     accept: Annotated[
         list[str] | None,
-        typer.Option("--accept", metavar="CHECK=WHY", help="Take responsibility for a warning; repeatable."),
+        typer.Option("--accept", metavar="CHECK=WHY", help="Accept a warning, with a reason; repeatable."),
     ] = None,
     thresholds: Annotated[
         str | None,
-        typer.Option("--thresholds", metavar="WHY", help="Judge by the product file's thresholds of now, and say why."),
+        typer.Option("--thresholds", metavar="WHY", help="Use current product file thresholds, for this reason."),
     ] = None,
 ) -> None:
-    """Assemble the candidate, measure it, judge it. Exit code 4 when it is rejected.
+    """Assemble the candidate and run the gate.
 
-    Thresholds may change after the scan; nothing is measured again and the change is kept with who and why.
+    Exit code 4 when the gate rejects the candidate. Thresholds may change afterwards: the gate judges the same
+    measurements again and records the person and the reason.
 
     Example: errata validate bf-20260214-daily-revenue-7f3a21c0 --accept empty="no trading on 2026-01-01"
     """

@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
     command(app, "adopt", PANEL)(adopt)
     command(app, "check", PANEL)(check)
     command(app, "doctor", PANEL)(doctor)
-    jars = typer.Typer(help="The pinned Java archives in the user cache.", rich_markup_mode=None)
+    jars = typer.Typer(help="Download and verify the pinned jars.", rich_markup_mode=None)
     command(jars, "fetch")(jars_fetch)
     command(jars, "check")(jars_check)
     command(jars, "archive")(jars_archive)

@@ -13,9 +13,9 @@ from errata.errors import UsageError
 
 def adopt(
     session: Session,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="catalog.namespace.table")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table: catalog.namespace.table.")],
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write it to a new file.")
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="New file to write (default: stdout).")
     ] = None,
 ) -> None:
     """Draft a product file from an existing Iceberg table.

@@ -11,7 +11,7 @@ from errata.errors import ProjectFileError
 def check(session: Session) -> int:
     """Check project files, transforms, tables and columns.
 
-    Exit code 1 when anything is wrong; every problem is named with file and line.
+    Exit code 1 when anything is wrong. Every problem is shown with file and line.
 
     Example: errata check --json
     """

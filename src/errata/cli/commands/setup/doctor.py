@@ -14,7 +14,7 @@ from errata.errors import ErrataError
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One thing looked at."""
+    """The result of one check."""
 
     name: str
     ok: bool
@@ -35,14 +35,12 @@ def check_jars() -> DoctorFinding:
 
 def doctor(
     session: Session,
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Also start Java, and try branches and tags on a table.")
-    ] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Also start Java and test branches and tags.")] = False,
 ) -> int:
-    """Look at Java, Spark, jars, the catalogs and the ledger.
+    """Check Java, Spark, jars, catalogs and the ledger.
 
-    Exit code 1 when anything is missing, with what to do about it. --deep asks the catalogs from Java as well. It makes
-    a table errata_probe_… in each, gives it a branch and a tag, and drops it again.
+    Exit code 1 when anything is missing; the output says how to fix it. --deep also connects to the catalogs from
+    Java: it creates a table errata_probe_… in each, adds a branch and a tag, and drops the table again.
 
     Example: errata doctor --deep
     """
@@ -57,6 +55,6 @@ def doctor(
 
 
 def _check_without_project(error: ErrataError) -> list[Any]:
-    """What can be said when the project does not open."""
+    """The checks that need no project, for a project that does not open."""
 
     return [DoctorFinding("project", ok=False, found=error.message, hint=error.hint), check_jars()]

@@ -12,9 +12,11 @@ from errata.cli.render.project import render_starter
 
 def init(
     session: Session,
-    target: Annotated[str, typer.Argument(metavar="DIR", help="Where; here by default.", show_default=False)] = ".",
+    target: Annotated[
+        str, typer.Argument(metavar="DIR", help="Directory (default: the current one).", show_default=False)
+    ] = ".",
 ) -> None:
-    """Write a starter project that runs, with its own tiny lake.
+    """Create a starter project with a small local lake.
 
     Example: errata init shop
     """

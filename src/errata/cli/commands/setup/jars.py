@@ -11,7 +11,7 @@ from errata.cli.render.project import render_jars
 
 Groups = Annotated[
     list[str] | None,
-    typer.Option("--group", metavar="GROUP", help="Which jars: spark (default), postgres, s3; may be repeated."),
+    typer.Option("--group", metavar="GROUP", help="Jars: spark, postgres, s3; repeatable (default: spark)."),
 ]
 
 
@@ -19,7 +19,7 @@ def jars_fetch(
     session: Session,
     group: Groups = None,
 ) -> None:
-    """Download what is missing from the user cache, each file held against its SHA-256.
+    """Download missing jars and verify their SHA-256.
 
     Example: errata jars fetch --group s3
     """
@@ -35,7 +35,7 @@ def jars_check(
     session: Session,
     group: Groups = None,
 ) -> None:
-    """Verify the jars in the user cache without downloading anything.
+    """Verify the jars in the user cache; download nothing.
 
     Example: errata jars check --group s3
     """
@@ -47,9 +47,10 @@ def jars_check(
 
 
 def jars_archive(session: Session, group: Groups = None) -> None:
-    """Make the class archive that lets Java start in a third of the time; one minute, once per machine.
+    """Build a class archive that makes Java start faster.
 
-    An archive serves projects that need exactly these groups, with spark always among them.
+    Java then starts in a third of the time. Building takes a minute, once per machine. An archive works for projects
+    that need exactly these groups; spark is always included.
 
     Example: errata jars archive --group s3
     """

@@ -18,16 +18,17 @@ def audit_verify(
     session: Session,
     head: Annotated[
         list[str] | None,
-        typer.Option("--head", metavar="FILE|DIR", help="Heads that were kept outside; repeatable."),
+        typer.Option("--head", metavar="FILE|DIR", help="Signed heads from another place; repeatable."),
     ] = None,
     key: Annotated[
         list[str] | None,
-        typer.Option("--key", metavar="PUB", help="Whose signature a head needs, as public key file; repeatable."),
+        typer.Option("--key", metavar="PUB", help="Public key that must have signed them; repeatable."),
     ] = None,
 ) -> int:
-    """Check every link of the audit chain. Exit code 1 when one is wrong.
+    """Verify the audit log against its hash chain.
 
-    Held against the heads in evidence.heads, or those given: a cut tail and a log that was rebuilt show there only.
+    Exit code 1 when anything is wrong. Also compares the log with the signed heads in evidence.heads, or with those
+    given: only they reveal a truncated or rebuilt log.
 
     Example: errata audit verify --head /mnt/worm/errata-heads --key signing.key.pub --json
     """
@@ -41,9 +42,11 @@ def audit_verify(
 def audit_log(
     session: Session,
     run: SomeRun = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Only the newest N.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Show only the newest N entries (default: all).")
+    ] = None,
 ) -> None:
-    """List the audit entries.
+    """List the entries of the audit log.
 
     Example: errata audit log --run bf-20260214-daily-revenue-7f3a21c0
     """
@@ -55,12 +58,12 @@ def audit_log(
 def audit_head(
     session: Session,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write it to a new file as well.")
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Also write it to this new file.")
     ] = None,
 ) -> None:
-    """Sign where the audit chain stands, and keep that outside the ledger.
+    """Sign the audit head and store it outside the ledger.
 
-    Goes to evidence.heads of errata.yaml; without it, and without -o, the signed head is printed.
+    Writes to evidence.heads of errata.yaml. Without that setting and without -o, prints the signed head.
 
     Example: errata audit head -o head-2026-02.json
     """
@@ -71,11 +74,13 @@ def audit_head(
 
 def audit_keygen(
     session: Session,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The private key; FILE.pub beside it.")],
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Private key file; the public key is FILE.pub.")
+    ],
 ) -> None:
-    """Make an Ed25519 key pair that signs heads and evidence.
+    """Create an Ed25519 key pair for heads and evidence.
 
-    The private key is readable by you alone and belongs neither into the project nor beside the ledger.
+    Only you can read the private key. Keep it out of the project and away from the ledger.
 
     Example: errata audit keygen -o ~/.config/errata/signing.key
     """
@@ -89,12 +94,13 @@ def audit_keygen(
 
 def audit_erase_person(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name in the audit, of a person or an account.")],
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Person or account, as the audit log names it.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason, recorded in the audit log.")],
 ) -> int:
-    """Forget who a person is; their entries stay, under a pseudonym, and verify.
+    """Replace a person's name with a pseudonym for good.
 
-    Deletes the name and the key to the notes and reasons they typed, for good. Asks first on a terminal.
+    Deletes the name and the key to the notes and reasons that the person typed. Their entries stay and still verify.
+    Asks first on a terminal.
 
     Example: errata audit erase-person bo --reason "request 2026-114" --as dana
     """

@@ -15,11 +15,11 @@ from errata.cli.render.audit import render_cleanup
 def cleanup(
     session: Session,
     run: SomeRun = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be removed.")] = False,
 ) -> int:
-    """Remove what nothing needs any more.
+    """Remove branches and tags of finished runs.
 
-    Branches and tags of finished runs; what an open undo window needs is kept. Shows them and asks on a terminal.
+    Keeps everything that an open undo window needs. On a terminal it shows the list and asks first.
 
     Example: errata cleanup --run bf-20260214-daily-revenue-7f3a21c0 --dry-run
     """

@@ -17,16 +17,16 @@ from errata.views import ListedView
 
 def erase_add(
     session: Session,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept. No ids in it.")],
-    source: Annotated[
-        str, typer.Option("--from", metavar="FILE", help="A file with one id a line; - is standard input.")
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Reason, recorded in the audit log; without ids.")
     ],
+    source: Annotated[str, typer.Option("--from", metavar="FILE", help="File with one id per line (- for stdin).")],
 ) -> None:
-    """Put subjects on the list of erased ones, as keyed hashes.
+    """Add data subjects to the list of erased ones.
 
-    From then on no candidate with rows of them passes the gate, none that was judged before is published, and no
-    rollback brings them back. Deletes no row: that is for the owners of source and table. Ids are no arguments: a
-    shell would keep them in its history.
+    The list holds keyed hashes, no ids. From now on the gate rejects candidates with rows of these subjects,
+    candidates validated earlier are not published, and rollback does not bring the rows back. Deletes no rows: owners
+    of source and table do that. Ids are read from a file, because a shell would keep arguments in its history.
 
     Example: errata erase add --from requests.txt --reason "requests of March" --as dana
     """

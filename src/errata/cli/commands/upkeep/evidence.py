@@ -20,21 +20,21 @@ from errata.text.numbers import format_size, plural
 
 PANEL = "Look and tidy up"
 _BEGIN = 14
-"""Bytes in which all bundles agree: a zip whose first member is stored and has no time."""
+"""Leading bytes that all bundles share: a zip whose first member is stored and has no time."""
 
 
 def evidence_export(
     session: Session,
     run: Run,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")],
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="File to write.")],
     without_diff: Annotated[
-        bool, typer.Option("--without-diff", help="Do not compare rows, which needs Spark the first time.")
+        bool, typer.Option("--without-diff", help="Skip the row comparison, which may start Spark.")
     ] = False,
 ) -> None:
-    """Write everything that proves a run into one signed file.
+    """Write the evidence of a run to one signed file.
 
-    Plan, decisions, attempts, numbers, verdicts, commits, the audit up to a signed head, a cover page and a verifier.
-    Works for a run in any state. Needs evidence.key in errata.yaml.
+    Contains plan, decisions, attempts, measurements, verdicts, commits, the audit log up to a signed head, a cover
+    page and a verifier. Works for a run in any state. Needs evidence.key in errata.yaml.
 
     Example: errata evidence export bf-20260214-daily-revenue-7f3a21c0 -o revenue.errata
     """
@@ -59,14 +59,16 @@ def _render_export(view: Any, place: Path, output: str, width: int) -> list[str]
 
 def evidence_verify(
     session: Session,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The bundle.")],
-    key: Annotated[list[str], typer.Option("--key", metavar="PUB", help="A public key (PEM); repeatable.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Evidence bundle.")],
+    key: Annotated[list[str], typer.Option("--key", metavar="PUB", help="Trusted public key (PEM); repeatable.")],
     head: Annotated[
         list[str] | None,
-        typer.Option("--head", metavar="FILE", help="A signed head that was kept elsewhere; repeatable."),
+        typer.Option("--head", metavar="FILE", help="Signed head from another place; repeatable."),
     ] = None,
 ) -> int:
-    """Check a bundle, without ledger or lake. Exit code 1 when anything is wrong.
+    """Verify a bundle without access to ledger or tables.
+
+    Exit code 1 when anything is wrong.
 
     Example: errata evidence verify revenue.errata --key errata.pub
     """

@@ -12,12 +12,14 @@ from errata.errors import UsageError
 
 def ledger_roles(
     session: Session,
-    owner: Annotated[str, typer.Option("--owner", metavar="ROLE", help="Owns the tables.")] = "errata_owner",
-    app: Annotated[str, typer.Option("--app", metavar="ROLE", help="Works, and can lift no rule.")] = "errata_app",
-    schema: Annotated[str, typer.Option("--schema", metavar="NAME", help="Where the tables are.")] = "public",
-    print_: Annotated[bool, typer.Option("--print", help="Print the SQL; Errata itself creates no role.")] = False,
+    owner: Annotated[str, typer.Option("--owner", metavar="ROLE", help="Role that owns the tables.")] = "errata_owner",
+    app: Annotated[str, typer.Option("--app", metavar="ROLE", help="Role that Errata works as.")] = "errata_app",
+    schema: Annotated[str, typer.Option("--schema", metavar="NAME", help="Schema of the tables.")] = "public",
+    print_: Annotated[bool, typer.Option("--print", help="Print the SQL; required, Errata creates no roles.")] = False,
 ) -> None:
-    """Print the SQL that splits a PostgreSQL ledger between an owner and a role that only adds to the audit.
+    """Print SQL for separate owner and application roles in PostgreSQL.
+
+    The application role can add to the audit log, but cannot change entries or drop triggers.
 
     Example: errata ledger roles --print | psql -d errata
     """
@@ -25,7 +27,7 @@ def ledger_roles(
 
     if not print_:
         raise UsageError(
-            "roles were not made; expected --print: whoever administers the database runs what it prints",
+            "Errata creates no roles itself; use --print and let a database administrator run the SQL",
             hint="errata ledger roles --print | psql -d errata",
         )
     sql = render_roles_sql(owner, app, schema)
