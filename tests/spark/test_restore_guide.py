@@ -15,7 +15,7 @@ from errata.cli.app.session import CliEnvironment as Terminal
 from errata.cli.main import main
 from support.world import TABLE, World
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/guides/restore-what-another-job-spoilt.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/guides/restore-corrupted-data.md"
 DAY = "2026-01-02"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import typer
 
 from errata.cli.main import build_app
 
+ROOT = Path(__file__).resolve().parents[3]
 MOST_WORDS = 10
 
 
@@ -42,3 +44,8 @@ def test_help_of_an_option_is_one_short_sentence(name: str) -> None:
     texts = {parameter.name: parameter.help or "" for parameter in PROGRAM[name].params}
     assert {key: text for key, text in texts.items() if _count_words(text) > MOST_WORDS} == {}
     assert {key: text for key, text in texts.items() if not re.fullmatch(r"[A-Z].*\.", text)} == {}
+
+
+def test_readme_is_short() -> None:
+    """The README fits into 180 lines; details belong to the pages it links to."""
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 180
