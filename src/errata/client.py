@@ -9,11 +9,10 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from errata.approval import authorization
 from errata.commands.compute import control, run
@@ -56,66 +55,34 @@ from errata.views import (
     ValidateView,
     WhyView,
 )
+from errata.views.checks import DoctorCheck
 from errata.views.diff import DiffView
 from errata.views.report import ReportView
 from errata.views.run import TryView
 from errata.workspace import Workspace
 
-__all__ = ["Client", "DoctorCheck", "FileProblem", "ProjectTools"]
+if TYPE_CHECKING:
+    from errata.project import ProjectProblem
+
+__all__ = ["Client", "DoctorCheck"]
 
 Partitions = str | Sequence[str] | None
 MAX_NAME_LENGTH = 100
 """Longest name of a person or a live job, in characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorCheck:
-    """One result of ``errata doctor``."""
-
-    name: str
-    ok: bool
-    found: str
-    hint: str = ""
-
-
-class FileProblem(Protocol):
-    """A problem in a project file; its text is ``file:line: message``."""
-
-    @property
-    def file(self) -> str: ...
-
-    @property
-    def line(self) -> int | None: ...
-
-    @property
-    def column(self) -> int | None: ...
-
-    @property
-    def message(self) -> str: ...
-
-    @property
-    def key(self) -> str: ...
-
-
-class ProjectTools(Protocol):
-    """Commands about the project itself rather than about a run."""
-
-    def doctor(self, *, deep: bool) -> tuple[DoctorCheck, ...]:
-        """Check Java, jars, catalogs, ledger and guards."""
-
-    def check(self) -> tuple[FileProblem, ...]:
-        """Check the project files against the transforms and the tables."""
-
-    def adopt(self, table: str) -> str:
-        """Draft a product file from an existing table."""
-
-
 class Client:
     """One open project; close it, or use it as a context manager."""
 
-    def __init__(self, workspace: Workspace, project: ProjectTools) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        doctor: Callable[[bool], tuple[DoctorCheck, ...]],
+        check: Callable[[], tuple[ProjectProblem, ...]],
+    ) -> None:
         self._workspace = workspace
-        self._project = project
+        self._doctor = doctor
+        self._check = check
         self._heads: dict[str, str | None] = {}  # by run id: head of main at the last check for live writes
 
     def redact(self, text: str) -> str:
@@ -428,15 +395,17 @@ class Client:
 
     def doctor(self, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
         """Check Java, jars, catalogs, ledger and guards."""
-        return self._project.doctor(deep=deep)
+        return self._doctor(deep)
 
-    def check(self) -> tuple[FileProblem, ...]:
+    def check(self) -> tuple[ProjectProblem, ...]:
         """Check the project files against the transforms and the tables."""
-        return self._project.check()
+        return self._check()
 
     def adopt(self, table: str) -> str:
         """Draft a product file from an existing table."""
-        return self._project.adopt(table)
+        from errata.project.adopt import draft_product
+
+        return draft_product(self._workspace.engines.tables.describe(table))
 
     def close(self) -> None:
         """Close the connections to catalogs and ledger."""

@@ -79,7 +79,7 @@ class Office:
 
     def use(self, project: Project) -> None:
         self.workspace = replace(self.workspace, project=project)
-        self.client = Client(self.workspace, SimpleNamespace())  # type: ignore[arg-type]
+        self.client = Client(self.workspace, lambda _: (), tuple)
 
     @property
     def state(self) -> str:
@@ -173,5 +173,5 @@ def office(
         history=SimpleNamespace(left=lambda *_: {}),
     )  # fmt: skip
     workspace = Workspace(project, ledger, engines, lambda: datetime.now(UTC), said.append, lambda *_: None)  # type: ignore[arg-type,return-value]
-    client = Client(workspace, SimpleNamespace())  # type: ignore[arg-type]
+    client = Client(workspace, lambda _: (), tuple)
     return Office(ledger, workspace, client, run, sealed, bell, said, files)

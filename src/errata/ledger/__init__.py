@@ -28,7 +28,6 @@ from errata.ledger.privacy.people import People
 from errata.ledger.privacy.pseudonyms import WrappingKeyLoader
 from errata.ledger.records import (
     AcceptanceRecord,
-    ApprovalRecord,
     AttemptRecord,
     AuditCheck,
     CandidateRecord,
@@ -64,6 +63,7 @@ from errata.ledger.store.rebases import REBASE, Rebases
 from errata.ledger.store.releases import Releases
 from errata.ledger.store.runs import Runs
 from errata.ledger.store.workers import current_owner, is_owner_dead
+from errata.model.approval import ApprovalRecord
 
 __all__ = [
     "REBASE",

@@ -50,20 +50,6 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovalRecord:
-    """One person's decision on one manifest digest."""
-
-    run_id: str
-    person: str
-    decision: str  # approved | declined
-    digest: str
-    note: str
-    at: str
-    audit_seq: int
-    break_glass: str = ""  # why the person approved alone; empty for an ordinary decision
-
-
-@dataclass(frozen=True, slots=True)
 class Owner:
     """A worker process; ``started`` distinguishes it from a later process with the same pid."""
 

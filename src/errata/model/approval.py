@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
 from errata.model.duration import subtract_duration
 
@@ -26,23 +25,18 @@ class ApprovalRules:
     valid: str = "30d"
 
 
-class GivenApproval(Protocol):
-    """One person's decision, as stored in the ledger."""
+@dataclass(frozen=True, slots=True)
+class ApprovalRecord:
+    """One person's decision on one manifest digest, as the ledger stores it."""
 
-    @property
-    def person(self) -> str: ...
-
-    @property
-    def decision(self) -> str: ...
-
-    @property
-    def digest(self) -> str: ...
-
-    @property
-    def at(self) -> str: ...
-
-    @property
-    def break_glass(self) -> str: ...
+    run_id: str
+    person: str
+    decision: str  # approved | declined
+    digest: str
+    note: str
+    at: str
+    audit_seq: int
+    break_glass: str = ""  # why the person approved alone; empty for an ordinary decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +99,7 @@ def is_expired(at: str, valid: str, now: datetime) -> bool:
 
 
 def count_approvals(
-    rules: ApprovalRules, voters: Voters, given: Iterable[GivenApproval], *, digest: str, requester: str, now: datetime
+    rules: ApprovalRules, voters: Voters, given: Iterable[ApprovalRecord], *, digest: str, requester: str, now: datetime
 ) -> QuorumStatus:
     """Quorum status from these approvals; each person counts once, by their newest approval."""
     # a break-glass approval does not replace the same person's ordinary approval
@@ -142,7 +136,7 @@ def count_approvals(
     )
 
 
-def _explain_void(one: GivenApproval, rules: ApprovalRules, voters: Voters, requester: str, now: datetime) -> str:
+def _explain_void(one: ApprovalRecord, rules: ApprovalRules, voters: Voters, requester: str, now: datetime) -> str:
     if is_expired(one.at, rules.valid, now):
         return f"is of {one.at[:10]} and counts for {rules.valid}"
     if one.break_glass:

@@ -199,24 +199,15 @@ class HistoryReader(Protocol):
         ...
 
 
-class TagOutcome(Protocol):
+@dataclass(frozen=True, slots=True)
+class TagOutcome:
     """Result of creating, moving or removing one tag."""
 
-    @property
-    def table(self) -> str: ...
-
-    @property
-    def tag(self) -> str: ...
-
-    @property
-    def snapshot_id(self) -> str: ...
-
-    @property
-    def outcome(self) -> str:
-        """created, already, moved, not_pinned, not_kept, removed or absent."""
-
-    @property
-    def warning(self) -> str | None: ...
+    table: str
+    tag: str
+    snapshot_id: str
+    outcome: str  # created | already | moved | not_pinned | not_kept | removed | absent
+    warning: str | None = None
 
 
 class TagKeeper(Protocol):

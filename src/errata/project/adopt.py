@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 
 from errata.errors import UsageError
 from errata.model.product import LINEAGE_COLUMNS
+from errata.ports.tables import PartitionField, TableDescription
 from errata.project.check import build_add_columns_sql
-from errata.project.ports import PartitionShape, TableShape
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NUMBERS = ("int", "long", "float", "double", "decimal")
 
 
-def draft_product(facts: TableShape, *, owner: str = "CHANGE_ME") -> str:
+def draft_product(facts: TableDescription, *, owner: str = "CHANGE_ME") -> str:
     """Text of ``products/<table>.yaml``; refused if the table cannot be a product at all."""
     catalog, *names = facts.table.split(".")
     if len(names) < 2 or not all(_NAME.fullmatch(part) for part in (catalog, *names)):
@@ -39,7 +39,7 @@ def draft_product(facts: TableShape, *, owner: str = "CHANGE_ME") -> str:
     return "\n".join(sections) + "\n"
 
 
-def _choose_partition_field(facts: TableShape) -> PartitionShape:
+def _choose_partition_field(facts: TableDescription) -> PartitionField:
     """The field to correct by: a time field rather than a field by value."""
     usable = [f for f in facts.partition_fields if f.grain is not None and _NAME.fullmatch(f.column)]
     if not usable:
@@ -52,11 +52,11 @@ def _choose_partition_field(facts: TableShape) -> PartitionShape:
     return min(usable, key=lambda field: not (field.grain is not None and field.grain.is_time))
 
 
-def _list_key_columns(facts: TableShape) -> list[str]:
+def _list_key_columns(facts: TableDescription) -> list[str]:
     return [column for column in facts.identifier_columns if _NAME.fullmatch(column)]
 
 
-def _draft_head(facts: TableShape, names: Sequence[str], owner: str) -> str:
+def _draft_head(facts: TableDescription, names: Sequence[str], owner: str) -> str:
     columns = "\n".join(f"#   {_to_printable(column.name)}: {_to_printable(column.type)}" for column in facts.columns)
     return (
         f"# Drafted by `errata adopt {facts.table}`. Go through every line that says CHANGE_ME, then: errata check\n"
@@ -67,7 +67,7 @@ def _draft_head(facts: TableShape, names: Sequence[str], owner: str) -> str:
     )
 
 
-def _draft_target(facts: TableShape, field: PartitionShape, key: Sequence[str]) -> str:
+def _draft_target(facts: TableDescription, field: PartitionField, key: Sequence[str]) -> str:
     said = "" if key else "   # CHANGE_ME: the columns that name a row; diffs match old and new rows by them"
     return (
         "target:\n"
@@ -85,7 +85,7 @@ def _draft_transform(table: str) -> str:
     )
 
 
-def _draft_inputs(catalog: str, field: PartitionShape) -> str:
+def _draft_inputs(catalog: str, field: PartitionField) -> str:
     column = _quote_word(field.column)
     return (
         "inputs:   # CHANGE_ME: what the transform reads, by parameter name\n"
@@ -107,7 +107,7 @@ def _draft_checks(key: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _draft_compare(facts: TableShape, field: PartitionShape, key: Sequence[str]) -> str:
+def _draft_compare(facts: TableDescription, field: PartitionField, key: Sequence[str]) -> str:
     numbers = [
         column.name
         for column in facts.columns
@@ -118,7 +118,7 @@ def _draft_compare(facts: TableShape, field: PartitionShape, key: Sequence[str])
     return "\n".join(lines)
 
 
-def _draft_lineage(facts: TableShape) -> str:
+def _draft_lineage(facts: TableDescription) -> str:
     there = {column.name for column in facts.columns}
     missing = [column for column in LINEAGE_COLUMNS if column not in there]
     if not missing:

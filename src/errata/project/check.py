@@ -15,14 +15,14 @@ from errata.model.partition import Grain
 from errata.model.product import INEXACT, Input, Product, Project, Role
 from errata.model.product.erasure import SUBJECT, SUBJECT_TYPES
 from errata.model.span import unit_transform
-from errata.project.ports import PartitionShape, TableDescriber, TableShape
+from errata.ports.tables import PartitionField, TableDescription, TableReader
 from errata.project.problems import Path, ProblemReport, ProjectProblem
 from errata.project.transform_check import check_transform
 from errata.project.yaml.problem_texts import find_nearest
 from errata.project.yaml.tree import TreeError, parse_tree
 
 
-def check_project(project: Project, reader: TableDescriber | None = None) -> tuple[ProjectProblem, ...]:
+def check_project(project: Project, reader: TableReader | None = None) -> tuple[ProjectProblem, ...]:
     """Every problem of a loaded project; tables are not checked without a reader."""
     problems = [*_check_people(project), *_check_alarm(project), *_check_price(project)]
     problems += _check_erasure(project, reader)
@@ -99,7 +99,7 @@ def _check_price(project: Project) -> list[ProjectProblem]:
     return report.problems
 
 
-def _check_erasure(project: Project, reader: TableDescriber | None) -> list[ProjectProblem]:
+def _check_erasure(project: Project, reader: TableReader | None) -> list[ProjectProblem]:
     """Check that the erasure list is readable if a product names subjects, because publications need it."""
     report = open_report(project, "errata.yaml")
     asked = any(product.target.subjects for product in project.products.values())
@@ -120,8 +120,8 @@ def _check_owner(project: Project, product: Product, report: ProblemReport) -> N
 
 
 def _describe_table(
-    project: Project, table: str, path: Path, reader: TableDescriber, report: ProblemReport
-) -> TableShape | None:
+    project: Project, table: str, path: Path, reader: TableReader, report: ProblemReport
+) -> TableDescription | None:
     try:
         return reader.describe(table)
     except ErrataError as error:
@@ -129,7 +129,7 @@ def _describe_table(
         return None
 
 
-def _check_target(project: Project, product: Product, reader: TableDescriber, report: ProblemReport) -> None:
+def _check_target(project: Project, product: Product, reader: TableReader, report: ProblemReport) -> None:
     target = product.target
     facts = _describe_table(project, target.table, ("target", "table"), reader, report)
     if facts is None:
@@ -185,7 +185,7 @@ def _check_column(path: Path, column: str, names: list[str], table: str, report:
         report.at(path, f"expected a column of {table}" + (f' (nearest: "{close}")' if close else ""))
 
 
-def _check_grain(product: Product, kind: str, fields: Iterable[PartitionShape], report: ProblemReport) -> None:
+def _check_grain(product: Product, kind: str, fields: Iterable[PartitionField], report: ProblemReport) -> None:
     """Check that the column type supports the grain; a partition spec of another grain only costs a rewrite."""
     target = product.target
     if unit_transform(kind, target.grain) is not None:
@@ -196,7 +196,7 @@ def _check_grain(product: Product, kind: str, fields: Iterable[PartitionShape], 
     report.at(("target", "partition", "grain"), f"{target.column} of {target.table} is {kind}; {told}")
 
 
-def _check_input(project: Project, source: Input, reader: TableDescriber, report: ProblemReport) -> None:
+def _check_input(project: Project, source: Input, reader: TableReader, report: ProblemReport) -> None:
     if source.table is None or source.own:
         return
     facts = _describe_table(project, source.table, ("inputs", source.name, "table"), reader, report)

@@ -1,4 +1,4 @@
-"""Result of one check of the gate. Pure."""
+"""Results of checks: of the gate over a candidate, and of ``errata doctor`` over a machine. Pure."""
 
 from __future__ import annotations
 
@@ -15,3 +15,13 @@ class CheckResult:
     level: str  # ok | warn | block
     message: str
     accepted_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorCheck:
+    """One result of ``errata doctor``."""
+
+    name: str
+    ok: bool
+    found: str
+    hint: str | None = ""

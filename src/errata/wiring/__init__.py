@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from errata.client import Client, DoctorCheck, FileProblem
+from errata.client import Client
 from errata.ledger import Ledger
 from errata.model.product import Project
 from errata.ports.hooks import ProgressListener
 from errata.text.escape import escape_text
+from errata.views.checks import DoctorCheck
 from errata.wiring.engines import ProjectEngines
 from errata.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from errata.project import ProjectProblem
 
 __all__ = ["open_project"]
 
@@ -51,7 +53,12 @@ def open_project(
         progress=progress or _NoProgress,
     )
 
-    return Client(workspace, _Tools(workspace, engines))
+    def doctor(deep: bool) -> tuple[DoctorCheck, ...]:
+        from errata.wiring.doctor import run_checks
+
+        return run_checks(workspace, engines, deep=deep)
+
+    return Client(workspace, doctor, partial(_check_project, workspace))
 
 
 def _build_key_loader(project: Project) -> Callable[[], bytes] | None:
@@ -69,35 +76,16 @@ def _build_key_loader(project: Project) -> Callable[[], bytes] | None:
     return key
 
 
-@dataclass(frozen=True, slots=True)
-class _Tools:
-    """The commands about the project itself: doctor, check, adopt."""
+def _check_project(workspace: Workspace) -> tuple[ProjectProblem, ...]:
+    """Check the project files against the transforms and the tables."""
+    from errata.project.check import check_project
+    from errata.wiring.rule_check import find_ref_problems, find_rule_problems
 
-    workspace: Workspace
-    engines: ProjectEngines
-
-    def doctor(self, *, deep: bool) -> tuple[DoctorCheck, ...]:
-        """Check Java, jars, catalogs, ledger and guards."""
-        from errata.wiring.doctor import run_checks
-
-        return run_checks(self.workspace, self.engines, deep=deep)
-
-    def check(self) -> tuple[FileProblem, ...]:
-        """Check the project files against the transforms and the tables."""
-        from errata.project.check import check_project
-        from errata.wiring.rule_check import find_ref_problems, find_rule_problems
-
-        found = check_project(self.workspace.project, self.engines.tables)
-        said = {(problem.file, problem.key) for problem in found}
-        project, tables = self.workspace.project, self.engines.tables
-        more = (*find_ref_problems(project, self.engines.pins), *find_rule_problems(project, tables))
-        return (*found, *(problem for problem in more if (problem.file, problem.key) not in said))
-
-    def adopt(self, table: str) -> str:
-        """Draft a product file from an existing table."""
-        from errata.project.adopt import draft_product
-
-        return draft_product(self.engines.tables.describe(table))
+    project, engines = workspace.project, workspace.engines
+    found = check_project(project, engines.tables)
+    said = {(problem.file, problem.key) for problem in found}
+    more = (*find_ref_problems(project, engines.pins), *find_rule_problems(project, engines.tables))
+    return (*found, *(problem for problem in more if (problem.file, problem.key) not in said))
 
 
 def _print_line(text: str) -> None:

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from errata.client import DoctorCheck
 from errata.errors import ErrataError
 from errata.jars import find_required_groups, list_jars, require_jars
 from errata.ledger import HazardRecord, Ledger
@@ -17,6 +16,7 @@ from errata.model.product import Catalog, Project
 from errata.model.refs import GUARD, PREFIX
 from errata.model.side_tables import find_side_table
 from errata.text.secrets import hide_passwords
+from errata.views.checks import DoctorCheck
 
 if TYPE_CHECKING:
     from errata.wiring.engines import ProjectEngines
@@ -35,7 +35,7 @@ def run_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool = Fa
     project = workspace.project
     # drivers quote addresses, which may contain a password
     return tuple(
-        replace(check, found=hide_passwords(project.redact(check.found)), hint=project.redact(check.hint))
+        replace(check, found=hide_passwords(project.redact(check.found)), hint=project.redact(check.hint or ""))
         for check in _iterate_checks(workspace, engines, deep=deep)
     )
 

@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from errata.cli.render.layout import format_columns, render_next, wrap
 from errata.text.numbers import plural
-
-
-class DoctorResult(Protocol):
-    """One result of the doctor."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def ok(self) -> bool: ...
-
-    @property
-    def found(self) -> str: ...
-
-    @property
-    def hint(self) -> str | None: ...
+from errata.views.checks import DoctorCheck
 
 
 def format_problem(problem: Mapping[str, Any]) -> str:
@@ -39,7 +24,7 @@ def render_check(problems: Sequence[Mapping[str, Any]], _width: int) -> list[str
     return [*(format_problem(problem) for problem in problems), f"✗ {plural(len(problems), 'problem')}"]
 
 
-def render_doctor(checks: Sequence[DoctorResult], width: int) -> list[str]:
+def render_doctor(checks: Sequence[DoctorCheck], width: int) -> list[str]:
     """What is present, what is missing, and how to get it."""
     name_width = max((len(check.name) for check in checks), default=0)
     lines: list[str] = []

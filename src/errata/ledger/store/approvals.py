@@ -10,11 +10,11 @@ from errata.canonical import to_plain
 from errata.errors import ApprovalRefused, UsageError
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
-from errata.ledger.records import ApprovalRecord, RunRecord, WarningAcceptance
+from errata.ledger.records import RunRecord, WarningAcceptance
 from errata.ledger.schema.definition import approval, warning_acceptance
 from errata.ledger.store.base import Refusal, Store, find_run, move_run
 from errata.ledger.store.runs import load_verified_manifest
-from errata.model.approval import QuorumStatus
+from errata.model.approval import ApprovalRecord, QuorumStatus
 from errata.model.audit import Actor
 from errata.model.run import ACTIVE, FINAL, RunState
 

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from errata.cli.app.session import Session
 from errata.cli.render.project import render_doctor
 from errata.errors import ErrataError
+from errata.views.checks import DoctorCheck
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorFinding:
-    """The result of one check."""
-
-    name: str
-    ok: bool
-    found: str
-    hint: str | None = None
-
-
-def check_jars() -> DoctorFinding:
+def check_jars() -> DoctorCheck:
     """Whether the jars that Spark needs are in the user cache, verified."""
     from errata.jars import default_cache_dir, require_jars
 
     try:
         paths = require_jars()
     except ErrataError as error:
-        return DoctorFinding("jars", ok=False, found=error.message, hint=error.hint)
-    return DoctorFinding("jars", ok=True, found=f"{len(paths)} verified in {default_cache_dir()}")
+        return DoctorCheck("jars", ok=False, found=error.message, hint=error.hint)
+    return DoctorCheck("jars", ok=True, found=f"{len(paths)} verified in {default_cache_dir()}", hint=None)
 
 
 def doctor(
@@ -46,7 +36,7 @@ def doctor(
     """
     try:
         with session.client() as client:
-            checks: list[Any] = list(client.doctor(deep=deep))
+            checks: list[DoctorCheck] = list(client.doctor(deep=deep))
     except ErrataError as error:
         checks = _check_without_project(error)
     ok = all(check.ok for check in checks)
@@ -54,7 +44,6 @@ def doctor(
     return 0 if ok else 1
 
 
-def _check_without_project(error: ErrataError) -> list[Any]:
+def _check_without_project(error: ErrataError) -> list[DoctorCheck]:
     """The checks that need no project, for a project that does not open."""
-
-    return [DoctorFinding("project", ok=False, found=error.message, hint=error.hint), check_jars()]
+    return [DoctorCheck("project", ok=False, found=error.message, hint=error.hint), check_jars()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from errata.engines.iceberg.commits.clock import require_clock
 from errata.engines.iceberg.commits.java import (
@@ -33,23 +33,11 @@ from errata.model.refs import pre_tag, pub_tag, undo_branch
 from errata.model.table import Commit, DataFile, History, NewDelete, TableColumn, TableSchema, Touch
 from errata.ports.publish import CarriedOver, Outcome, PublicationCommit, PublicationLookup, PublishTable, TableVersion
 
+if TYPE_CHECKING:
+    from errata.engines.spark.write.rewrite import SparkRewriter
+
 PUB_TAG_DAYS = 7
 _UNCHANGED = "main is unchanged"
-
-
-class RowWriter(Protocol):
-    """What publishing needs from Spark: write the rows of staged scan tasks as new files on a branch."""
-
-    def find_files_with_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
-        """The files of a snapshot that contain rows of the partitions."""
-
-    def copy_rows(
-        self, target: TargetPin, table: Any, staged: str, partitions: Sequence[str], branch: str, *, inside: bool
-    ) -> str:
-        """Append the rows inside the partitions, or the rows outside all of them, to the branch.
-
-        Returns the snapshot. Raises ``EngineError`` if the branch then holds anything else.
-        """
 
 
 class IcebergVersion:
@@ -227,7 +215,7 @@ class IcebergVersion:
 class IcebergPublishing:
     """Publishes to targets, and undoes and fences publications."""
 
-    def __init__(self, java: JavaIceberg, rows: Callable[[], RowWriter]) -> None:
+    def __init__(self, java: JavaIceberg, rows: Callable[[], SparkRewriter]) -> None:
         self._java = java
         self._rows = rows  # called only when rows must be written, because it starts Spark
 

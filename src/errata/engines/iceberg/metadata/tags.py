@@ -10,28 +10,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from errata.engines.iceberg.metadata.tables import TableLoader
 from errata.errors import EngineError, ErrataError
+from errata.ports.tables import TagOutcome
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _TRIES = 8
 _FIRST_WAIT_SECONDS = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class TagResult:
-    """Outcome of creating, moving or removing one tag."""
-
-    table: str
-    tag: str
-    snapshot_id: str
-    outcome: str  # created | already | moved | not_pinned | not_kept | removed | absent
-    warning: str | None = None
 
 
 class IcebergTags:
@@ -56,55 +45,55 @@ class IcebergTags:
         """Whether a pinned snapshot is still in the table's metadata."""
         return self._tables.load(table).metadata.snapshot_by_id(int(snapshot_id)) is not None
 
-    def create(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> TagResult:
+    def create(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> TagOutcome:
         """Tag a snapshot for ``keep_ms`` from now; ``already`` if the tag is on this snapshot."""
 
-        def attempt(found: Table) -> TagResult:
+        def attempt(found: Table) -> TagOutcome:
             held, snapshot = found.metadata.refs.get(tag), found.metadata.snapshot_by_id(int(snapshot_id))
             if held and held.snapshot_id == int(snapshot_id):
-                return TagResult(table, tag, snapshot_id, "already")
+                return TagOutcome(table, tag, snapshot_id, "already")
             if held or snapshot is None:
                 what = f"is on snapshot {held.snapshot_id}" if held else "cannot be set: the snapshot is gone"
-                return TagResult(table, tag, snapshot_id, "not_pinned", f"tag {tag} of {table} {what}")
+                return TagOutcome(table, tag, snapshot_id, "not_pinned", f"tag {tag} of {table} {what}")
             age = max(0, now_ms - snapshot.timestamp_ms)
             found.manage_snapshots().create_tag(int(snapshot_id), tag, max_ref_age_ms=keep_ms + age).commit()
             # some catalogs accept a tag but do not keep it, so read it back
             if tag not in self.refs(table):
                 why = f"{table}: the catalog accepted tag {tag} and does not keep it"
-                return TagResult(table, tag, snapshot_id, "not_kept", why)
-            return TagResult(table, tag, snapshot_id, "created")
+                return TagOutcome(table, tag, snapshot_id, "not_kept", why)
+            return TagOutcome(table, tag, snapshot_id, "created")
 
         return self._retry_commit(table, tag, snapshot_id, attempt)
 
-    def move(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> TagResult:
+    def move(self, table: str, snapshot_id: str, tag: str, *, keep_ms: int, now_ms: int) -> TagOutcome:
         """Move a tag to this snapshot in one commit, so that readers of the tag always find it."""
         from pyiceberg.table.refs import SnapshotRefType
 
-        def attempt(found: Table) -> TagResult:
+        def attempt(found: Table) -> TagOutcome:
             held, snapshot = found.metadata.refs.get(tag), found.metadata.snapshot_by_id(int(snapshot_id))
             if snapshot is None:
-                return TagResult(
+                return TagOutcome(
                     table, tag, snapshot_id, "not_pinned", f"tag {tag} of {table}: snapshot {snapshot_id} is gone"
                 )
             if held and held.snapshot_ref_type is not SnapshotRefType.TAG:
-                return TagResult(table, tag, snapshot_id, "not_pinned", f"{tag} of {table} is a branch")
+                return TagOutcome(table, tag, snapshot_id, "not_pinned", f"{tag} of {table} is a branch")
             if held and held.snapshot_id == int(snapshot_id):
-                return TagResult(table, tag, snapshot_id, "already")
+                return TagOutcome(table, tag, snapshot_id, "already")
             age = max(0, now_ms - snapshot.timestamp_ms)
             found.manage_snapshots().create_tag(int(snapshot_id), tag, max_ref_age_ms=keep_ms + age).commit()
-            return TagResult(table, tag, snapshot_id, "moved" if held else "created")
+            return TagOutcome(table, tag, snapshot_id, "moved" if held else "created")
 
         return self._retry_commit(table, tag, snapshot_id, attempt)
 
-    def remove(self, table: str, tag: str) -> TagResult:
+    def remove(self, table: str, tag: str) -> TagOutcome:
         """Remove a tag; ``absent`` if it does not exist."""
 
-        def attempt(found: Table) -> TagResult:
+        def attempt(found: Table) -> TagOutcome:
             held = found.metadata.refs.get(tag)
             if held is None:
-                return TagResult(table, tag, "", "absent")
+                return TagOutcome(table, tag, "", "absent")
             found.manage_snapshots().remove_tag(tag).commit()
-            return TagResult(table, tag, str(held.snapshot_id), "removed")
+            return TagOutcome(table, tag, str(held.snapshot_id), "removed")
 
         return self._retry_commit(table, tag, "", attempt)
 
@@ -112,7 +101,7 @@ class IcebergTags:
         """Remove branches and tags in one commit; returns those that existed."""
         dropped: tuple[str, ...] = ()
 
-        def attempt(found: Table) -> TagResult:
+        def attempt(found: Table) -> TagOutcome:
             nonlocal dropped
             held = tuple(ref for ref in refs if ref in found.metadata.refs)
             if held:
@@ -121,14 +110,16 @@ class IcebergTags:
                 for ref in held:
                     manage = manage.remove_branch(ref)  # removes tags as well
                 manage.commit()
-            return TagResult(table, ", ".join(held), "", "removed" if held else "absent")
+            return TagOutcome(table, ", ".join(held), "", "removed" if held else "absent")
 
         made = self._retry_commit(table, ", ".join(refs), "", attempt)
         if made.outcome == "not_pinned":
             raise EngineError(made.warning or f"refs of {table} cannot be removed", table=table)
         return dropped
 
-    def _retry_commit(self, table: str, tag: str, snapshot_id: str, attempt: Callable[[Table], TagResult]) -> TagResult:
+    def _retry_commit(
+        self, table: str, tag: str, snapshot_id: str, attempt: Callable[[Table], TagOutcome]
+    ) -> TagOutcome:
         from pyiceberg.exceptions import BadRequestError, ForbiddenError, UnauthorizedError
 
         wait, trouble = _FIRST_WAIT_SECONDS, ""
@@ -136,7 +127,7 @@ class IcebergTags:
             try:
                 return attempt(self._tables.load(table))
             except (BadRequestError, ForbiddenError, NotImplementedError, PermissionError, UnauthorizedError) as no:
-                return TagResult(
+                return TagOutcome(
                     table, tag, snapshot_id, "not_pinned", f"{table} cannot be tagged: {type(no).__name__} {no}"
                 )
             except ErrataError:

@@ -13,7 +13,6 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.iceberg.commits.publish import RowWriter
 from errata.engines.spark.columns import in_partitions
 from errata.engines.spark.inputs.frames import read_snapshot
 from errata.engines.spark.measure.checksums import hash_sum_sql, row_hash_sql
@@ -83,6 +82,3 @@ def _compute_digest(rows: DataFrame) -> tuple[int, str, str]:
 
 def _format_digest(digest: tuple[int, str, str]) -> str:
     return f"{digest[0]} rows with checksum {digest[1]}/{digest[2]}"
-
-
-_conforms: type[RowWriter] = SparkRewriter
