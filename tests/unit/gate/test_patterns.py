@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from errata.errors import UsageError
 from errata.gate.rules.patterns import MAX_PATTERN_LENGTH, PII_PATTERNS, find_pattern_flaw, refuse_pattern
-from errata.gate.rules.regex_tree import Alternatives, Node, Repeat, Sequence, Symbol, parse_pattern
 from errata.model.product import PII_KINDS
 
 SAFE = [
@@ -59,6 +58,10 @@ CATASTROPHES = [
     r"(?=(a+)+$)b",
     r"(?i)(a|A)*b",
     r"(\d|[0-9])+x",
+    r"(?:\d|[0-9]){0,50}x",
+    r"^(?:\w+\s?){0,50}$",
+    r"^(?:a*b*){0,40}$",
+    "a?" * 30 + "a" * 30,
 ]
 POLYNOMIAL = [r"\d+\d+x", r".*.*x", r"[a-f]*[d-k]*x", r"(.*a){20}", r".*a.*b.*c.*d.*"]
 POLYNOMIAL += [
@@ -88,48 +91,38 @@ UNREADABLE = {
     r"\k<year>": "back-references",
     "(a": "not closed",
     "a)": "closes nothing",
-    "[a": "ends too early",
+    "[a": "not closed",
     "*a": "repeats nothing",
     "a**": "repeated",
     "a{2,1}": "goes down",
-    "a{,3}": "a count is",
+    "a{,3}": "a count such as",
     "a{99999}": "above 10,000",
-    "{a": "repeats nothing",
-    "[a&&[^b]]": "classes within classes",
-    "[[:alpha:]]": "classes within classes",
+    "{a": "a count such as",
+    "[a&&[^b]]": "a class in it",
+    "[[:alpha:]]": "a class in it",
     "[z-a]": "lower to the higher",
     "(?<=a+)b": "no bound",
     "(?x)a": "flags are",
-    "(?iu)straße": "flag u",
-    "(?u)ä": "flag u",
-    r"(?iu:\u00e4)": "flag u",
-    r"[ä](?i)(?u)a": "flag u",
     r"\p{Nope}": "not supported",
     r"\y": "not supported",
     r"\R": "not supported",
     r"\xZZ": "hexadecimal",
     "": "empty",
     "a" * (MAX_PATTERN_LENGTH + 1): "at most 500",
-    "(" * 240 + "a" + ")" * 240: "",
 }
 
 
 @pytest.mark.parametrize("pattern", SAFE)
 def test_patterns_that_people_write_may_run(pattern: str) -> None:
-    """Repeats whose parts cannot be told apart in two ways are fine, within bounded groups too."""
+    """Repeats that can stop in one place only are fine, within bounded groups too."""
     assert find_pattern_flaw(pattern) is None
 
 
-@pytest.mark.parametrize("pattern", CATASTROPHES)
-def test_patterns_whose_time_doubles_with_every_character_are_refused(pattern: str) -> None:
-    """Nested repeats and overlapping alternatives under a repeat, also behind a look-ahead or a flag."""
-    assert "two ways" in str(find_pattern_flaw(pattern))
-
-
-@pytest.mark.parametrize("pattern", POLYNOMIAL)
-def test_long_repeats_of_the_same_characters_do_not_pile_up(pattern: str) -> None:
-    """Not next to each other, and not more than two that can hand the same text on, the search for a place included."""
-    assert "long repeats" in str(find_pattern_flaw(pattern))
+@pytest.mark.parametrize("pattern", [*CATASTROPHES, *POLYNOMIAL, *DEEP])
+def test_a_pattern_that_could_take_hours_or_exhaust_the_stack_is_refused(pattern: str) -> None:
+    """Nested repeats, overlapping alternatives in a repeated group, more than two long repeats of the same characters,
+    and groups without a bound, also behind a look-ahead or a flag."""
+    assert re.search("too many ways|exhaust Java's stack", str(find_pattern_flaw(pattern)))
 
 
 @pytest.mark.parametrize("pattern", DEEP)
@@ -138,93 +131,55 @@ def test_groups_repeat_a_bounded_number_of_times(pattern: str) -> None:
     assert "exhaust Java's stack" in str(find_pattern_flaw(pattern))
 
 
-def test_only_a_pattern_that_may_begin_anywhere_is_told_of_the_beginning() -> None:
-    """The advice is given where it helps."""
-    assert "does not begin with ^" in str(find_pattern_flaw(".*a.*b"))
-    assert "does not begin with ^" not in str(find_pattern_flaw("^.*a.*b.*c"))
+def test_the_advice_to_begin_with_an_anchor_is_given_where_it_helps() -> None:
+    """A pattern that already begins with ^ gets no such advice."""
+    assert "begins with ^" in str(find_pattern_flaw(".*a.*b"))
+    assert "begins with ^" not in str(find_pattern_flaw("^.*a.*b.*c"))
 
 
 def test_flags_fold_characters_into_those_beyond_ascii() -> None:
-    """With i and u together a k is also the sign of Kelvin, so two repeats may meet there."""
-    assert find_pattern_flaw(r"^k*\W*x") is None
-    assert "next to each other" in str(find_pattern_flaw(r"(?iu)^k*\W*x"))
+    """With i and u together a k is also the sign of Kelvin, so two repeats may match the same characters."""
+    assert find_pattern_flaw(r"k*\W*x") is None
+    assert find_pattern_flaw(r"(?iu)k*\W*x") is not None
 
 
 @pytest.mark.parametrize("pattern", UNREADABLE)
 def test_what_java_does_not_read_as_meant_is_refused_by_name(pattern: str) -> None:
     """Python's own syntax, back-references, and what is no pattern at all."""
-    flaw = find_pattern_flaw(pattern)
-    if UNREADABLE[pattern]:
-        assert UNREADABLE[pattern] in str(flaw)
+    assert UNREADABLE[pattern] in str(find_pattern_flaw(pattern))
 
 
 def test_a_refusal_names_the_rule_the_pattern_and_the_key() -> None:
-    """Whoever reads it knows which line to change."""
+    """The reader knows which line to change."""
     with pytest.raises(UsageError, match=r"check shape: the pattern '\(a\+\)\+' was refused") as refusal:
         refuse_pattern("(a+)+", "check shape")
     assert refusal.value.fields["key"] == "pattern"
 
 
-_LETTERS = st.sampled_from(["a", "b", "[ab]", "."])
 _PATTERNS = st.recursive(
-    _LETTERS,
+    st.sampled_from(["a", "b", "[ab]", ".", "a*", "b+", ".*", "[ab]*"]),
     lambda inner: st.one_of(
         st.lists(inner, min_size=1, max_size=3).map("".join),
         st.tuples(inner, inner).map(lambda two: f"(?:{two[0]}|{two[1]})"),
-        st.tuples(inner, st.sampled_from(["*", "+", "?", "{2}"])).map(lambda two: f"(?:{two[0]}){two[1]}"),
+        st.tuples(inner, st.sampled_from(["?", "{2}", "{0,30}"])).map(lambda two: f"(?:{two[0]}){two[1]}"),
     ),
     max_leaves=6,
 )
 
 
-def _ways(node: Node, text: str, at: int, budget: list[int]) -> list[int]:
-    """Every end that a backtracking matcher finds, as often as it finds it; gives up when the budget is spent."""
-    budget[0] -= 1
-    if budget[0] < 0:
-        return []
-    match node:
-        case Symbol(spans):
-            fits = at < len(text) and any(low <= ord(text[at]) <= high for low, high in spans)
-            return [at + 1] if fits else []
-        case Alternatives(options):
-            return [end for option in options for end in _ways(option, text, at, budget)]
-        case Sequence(parts):
-            ends = [at]
-            for part in parts:
-                ends = [end for start in ends for end in _ways(part, text, start, budget)]
-            return ends
-        case Repeat(body, least, most):
-            done, ends, count = ([at] if least == 0 else []), [at], 0
-            while ends and (most is None or count < most):
-                # a matcher stops when a round of the loop consumed nothing
-                ends = [
-                    end for start in ends for end in _ways(body, text, start, budget) if end > start or count < least
-                ]
-                count += 1
-                if count >= least:
-                    done += ends
-            return done
-        case _:
-            return [at]
-
-
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=1000)
 @given(_PATTERNS)
 def test_an_accepted_pattern_never_doubles(pattern: str) -> None:
-    """A naive backtracking matcher takes a number of steps that grows as a power of the text, and not faster."""
-    if find_pattern_flaw(pattern) is not None:
-        return
-    tree = parse_pattern(pattern)
-    for text in ("a" * 24, "ab" * 12, "b" * 24):
-        budget = [400_000]
-        _ways(tree, text, 0, budget)
-        assert budget[0] >= 0, (pattern, text)
+    """A backtracking matcher, here Python's, gives up soon where an exponential pattern takes hours."""
+    if find_pattern_flaw(pattern) is None:
+        for text in ("a" * 60, "ab" * 30, "b" * 60):
+            assert re.search(f"(?:{pattern})!", text) is None
 
 
 @settings(max_examples=300, deadline=2000)
 @given(st.text(alphabet=string.printable, max_size=40))
 def test_any_text_is_judged(text: str) -> None:
-    """Whatever is written, the answer is yes or a reason in words, and it comes soon."""
+    """For any text the answer is yes or a reason in words, and it comes soon."""
     flaw = find_pattern_flaw(text)
     assert flaw is None or flaw.strip()
 
@@ -249,6 +204,6 @@ def test_each_kind_of_personal_data_finds_what_it_should(kind: str) -> None:
 
 
 def test_the_kinds_are_those_of_the_product_file_and_safe_together() -> None:
-    """What a product file may name is what there is a pattern for, and our own patterns pass the judgement."""
+    """What a product file may name is what there is a pattern for, and our own patterns pass the check."""
     assert tuple(PII_PATTERNS) == PII_KINDS
     assert {kind: find_pattern_flaw(pattern) for kind, pattern in PII_PATTERNS.items()} == dict.fromkeys(PII_KINDS)

@@ -52,7 +52,7 @@ def test_every_flaw_is_found_with_its_place_and_key() -> None:
     ]
     reasons = [
         "found nope",
-        "doubles",
+        "exhaust",
         "rand()",
         "taken by Errata",
         "found nope",

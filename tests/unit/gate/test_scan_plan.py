@@ -277,7 +277,7 @@ MISFITS = {
         "at most maxLength",
         "minLength",
     ),
-    "catastrophe": ({"columns": ("currency",), "pattern": "(a+)+$"}, "doubles with every character", "pattern"),
+    "catastrophe": ({"columns": ("currency",), "pattern": "(a+)+$"}, "exhaust Java's stack", "pattern"),
     "nested": ({"columns": ("tags",), "valid_values": ("a",)}, "text, numbers, dates", "validValues"),
 }
 

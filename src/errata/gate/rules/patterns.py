@@ -1,7 +1,7 @@
 """Check regular expressions in product files, and define those for personal data. Pure.
 
 Patterns run in the JVM over every row, so each is checked beforehand: Java's syntax, at most 500 characters, and no
-catastrophic backtracking (:mod:`errata.gate.rules.regex_cost`). Kinds of personal data are patterns of the same
+catastrophic backtracking (:mod:`errata.gate.rules.regex_safety`). Kinds of personal data are patterns of the same
 language; a match is a suspicion to look into, not a proof.
 """
 
@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from errata.errors import UsageError
-from errata.gate.rules.regex_cost import find_cost_flaw
-from errata.gate.rules.regex_tree import PatternError, parse_pattern
+from errata.gate.rules.regex_safety import find_regex_flaw
 
 MAX_PATTERN_LENGTH = 500
 
@@ -48,8 +47,4 @@ def find_pattern_flaw(text: str) -> str | None:
         return "it is empty"
     if len(text) > MAX_PATTERN_LENGTH:
         return f"it has {len(text):,} characters; at most {MAX_PATTERN_LENGTH} are judged"
-    try:
-        tree = parse_pattern(text)
-    except PatternError as error:
-        return str(error)
-    return find_cost_flaw(tree)
+    return find_regex_flaw(text)
