@@ -1,36 +1,23 @@
 """Check that the rules of a product can be measured, before anything is computed. Pure.
 
 Every rule is compiled alone, so that all flaws are found, each with its place in the product file. The SQL parser takes
-half a second to import, a good part of a plan, so rules that do not need it (columns, ranges, patterns,
-``sum(amount)``, ``count(*)``, ``cost < 0 or cost > revenue``) are checked without it. The parser handles all other
-expressions, including every expression that is wrong.
+half a second to import, so only rules with an expression wait for it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from errata.errors import UsageError
 from errata.gate.measure.names import RESERVED
 from errata.gate.rules.fit import find_input_types, refuse_misfit
-from errata.gate.rules.functions import ALLOWED, REFUSED
-from errata.gate.rules.literals import find_comparison_flaw, is_current_time, is_number
 from errata.model.manifest import FORMAT, Code, Estimate, InputPin, Manifest, TargetPin
 from errata.model.product import Check, Limits, Metric, Product, Reconciliation
 
 SECTIONS = ("checks", "reconcile", "compare", "control")
 """Sections of a product file whose rules are measured."""
-
-_PLAIN = re.compile(r"(sum|avg|min|max|count)\(\s*(\*|[A-Za-z_]\w*)\s*\)", re.ASCII | re.IGNORECASE)
-_NAME = r"[A-Za-z_]\w*"
-_VALUE = rf"(?:(?P<number>-?\d{{1,18}}(?:\.\d{{1,18}})?)|'(?P<text>[\w .:-]*)'|(?P<other>{_NAME}))"
-_TERM = re.compile(
-    rf"(?P<column>{_NAME})\s*(?:(?:<|<=|>|>=|=|<>|!=)\s*{_VALUE}|\s+is(?:\s+not)?\s+null)", re.ASCII | re.IGNORECASE
-)
-_WORDS = frozenset({"and", "or", "not", "null", "true", "false", "case", "end", "interval", "between", "exists", "is"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +93,8 @@ def _iterate_refusals(section: str, rule: Any, manifest: Manifest) -> Iterator[U
 
 
 def _check_rule(section: str, rule: Any, manifest: Manifest) -> None:
-    if rule.name not in RESERVED and _is_surely_valid(rule, manifest):
+    if isinstance(rule, Check) and rule.metric is not Metric.EXPRESSION and rule.name not in RESERVED:
+        refuse_misfit(rule, manifest)
         return
     from errata.gate.measure.scan_plan import compile_plan
 
@@ -116,71 +104,15 @@ def _check_rule(section: str, rule: Any, manifest: Manifest) -> None:
         _check_source(rule, manifest)
 
 
-def _is_surely_valid(rule: Any, manifest: Manifest) -> bool:
-    """Whether a rule is certainly valid; raises ``UsageError`` for one that is certainly wrong."""
-    types = manifest.target.columns
-    if isinstance(rule, Check):
-        refuse_misfit(rule, manifest)
-        return rule.metric is not Metric.EXPRESSION or _is_plain_condition(rule.expression or "", types)
-    if isinstance(rule, Reconciliation):
-        return _is_plain_reconciliation(rule, manifest)
-    return _is_plain_aggregate(rule.metric, types)
-
-
 def _check_source(rule: Reconciliation, manifest: Manifest) -> None:
     """Check the source side of a reconciliation, if the manifest has the input's columns."""
     from errata.gate.measure.reconcile import build_grouped_totals, build_partition_totals
 
-    types = _source_types(rule, manifest)
+    pin = next((pin for pin in manifest.inputs if pin.name == rule.input), None)
+    types = find_input_types(pin) if pin is not None else None
     if types is not None:
         build_partition_totals((rule,), "source", types)
         build_grouped_totals((rule,), "source", types)
-
-
-def _is_plain_reconciliation(rule: Reconciliation, manifest: Manifest) -> bool:
-    usual = {"name", "input", "source", "target", "tolerance"}
-    pins = {pin.name: pin for pin in manifest.inputs}
-    return (
-        all(getattr(rule, one.name) == one.default for one in fields(rule) if one.name not in usual)
-        and rule.input in pins
-        and pins[rule.input].partition is not None
-        and _is_plain_aggregate(rule.target, manifest.target.columns)
-        and _is_plain_aggregate(rule.source, _source_types(rule, manifest))
-    )
-
-
-def _source_types(rule: Reconciliation, manifest: Manifest) -> Mapping[str, str] | None:
-    pin = next((pin for pin in manifest.inputs if pin.name == rule.input), None)
-    return find_input_types(pin) if pin is not None else None
-
-
-def _is_plain_aggregate(text: str, types: Mapping[str, str] | None) -> bool:
-    found = _PLAIN.fullmatch(text.strip())
-    if found is None:
-        return False
-    function, column = found[1].lower(), found[2]
-    if column == "*":
-        return function == "count"
-    if types is None:
-        return True
-    kind = next((kind for name, kind in types.items() if name.lower() == column.lower()), None)
-    return kind is not None and (is_number(kind) or function == "count")
-
-
-def _is_plain_condition(text: str, types: Mapping[str, str]) -> bool:
-    """Whether a condition is only comparisons of columns with numbers, text and each other, joined by AND and OR."""
-    special = ALLOWED | set(REFUSED) | _WORDS
-    columns = {name.lower(): kind for name, kind in types.items() if name.lower() not in special}
-    for term in re.split(r"\s+(?:and|or)\s+", text.strip(), flags=re.IGNORECASE):
-        found = _TERM.fullmatch(term)
-        if found is None or any(found[name] and found[name].lower() not in columns for name in ("column", "other")):
-            return False
-        kind, text = columns[found["column"].lower()], found["text"]
-        if text is not None and (is_current_time(text) or find_comparison_flaw(text, "text", kind)):
-            return False
-        if found["number"] is not None and find_comparison_flaw(found["number"], "number", kind):
-            return False
-    return True
 
 
 def _format_message(error: UsageError) -> str:
