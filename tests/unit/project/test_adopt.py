@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from errata.errors import UsageError
 from errata.model.partition import Grain
 from errata.model.product import LINEAGE_COLUMNS, Product
+from errata.ports.tables import Column, PartitionField
 from errata.project import load_project
 from errata.project.adopt import draft_product
 from unit.project.conftest import PROJECT
-from unit.project.test_check import BY_DAY, Column, Facts, Partition
+from unit.project.test_check import BY_DAY, Facts
 
 
 def loaded(text: str, catalog: str = "lake") -> Product:
@@ -47,8 +48,8 @@ def test_a_draft_says_what_the_table_is():
 def test_time_is_preferred_to_value():
     """A table by tenant and hour is corrected by hour."""
     fields = (
-        Partition("tenant", "string", "identity", Grain.VALUE),
-        Partition("ts", "timestamptz", "hour", Grain.HOUR),
+        PartitionField("tenant", "string", "identity", Grain.VALUE),
+        PartitionField("ts", "timestamptz", "hour", Grain.HOUR),
     )
     product = loaded(draft_product(Facts(partition_fields=fields)))
     assert (product.target.column, product.target.grain) == ("ts", Grain.HOUR)
@@ -56,14 +57,14 @@ def test_time_is_preferred_to_value():
 
 def test_lineage_columns_that_are_there_are_used():
     """All become `true`, some become a list."""
-    every = tuple(Column(name) for name in LINEAGE_COLUMNS)
+    every = tuple(Column(name, "string") for name in LINEAGE_COLUMNS)
     assert loaded(draft_product(Facts(columns=every))).lineage_columns == LINEAGE_COLUMNS
     assert loaded(draft_product(Facts(columns=every[:2]))).lineage_columns == LINEAGE_COLUMNS[:2]
 
 
 def test_a_table_without_a_unit_of_correction_is_refused():
     """Buckets mean nothing to readers."""
-    bucket = Partition("id", "long", "bucket[16]", None)
+    bucket = PartitionField("id", "long", "bucket[16]", None)
     with pytest.raises(UsageError, match=r"found bucket\[16\]\(id\)"):
         draft_product(Facts(partition_fields=(bucket,)))
     with pytest.raises(UsageError, match="found nothing"):
@@ -90,7 +91,7 @@ def test_every_draft_loads(parts: list[str], columns: list[tuple[str, str]], col
     facts = Facts(
         table=".".join(parts),
         columns=tuple(Column(name, kind) for name, kind in columns),
-        partition_fields=(Partition(column, "timestamptz", "day", grain),),
+        partition_fields=(PartitionField(column, "timestamptz", "day", grain),),
         identifier_columns=tuple(key),
     )
     product = loaded(draft_product(facts), catalog=parts[0])
@@ -100,6 +101,6 @@ def test_every_draft_loads(parts: list[str], columns: list[tuple[str, str]], col
 
 def test_a_hostile_column_name_stays_in_its_comment():
     """A line break in a name cannot add a key to the file."""
-    text = draft_product(Facts(columns=(Column("a\nowner: mallory"),)))
+    text = draft_product(Facts(columns=(Column("a\nowner: mallory", "string"),)))
     assert loaded(text).owner == "CHANGE_ME"
     assert BY_DAY.column in text

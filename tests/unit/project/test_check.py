@@ -8,40 +8,24 @@ import pytest
 from errata.errors import EngineError, NotFound
 from errata.model.partition import Grain
 from errata.model.product import LINEAGE_COLUMNS
+from errata.ports.tables import Column, PartitionField, TableDescription
 from errata.project import load_project
 from errata.project.check import check_project
 from unit.project.conftest import PRODUCT, PROJECT, Write
 
-
-@dataclass(frozen=True)
-class Column:
-    """A column that a test made up."""
-
-    name: str
-    type: str = "string"
+BY_DAY = PartitionField("business_date", "date", "identity", Grain.DAY)
 
 
 @dataclass(frozen=True)
-class Partition:
-    """A partition field that a test made up."""
-
-    column: str
-    column_type: str
-    transform: str
-    grain: Grain | None
-
-
-BY_DAY = Partition("business_date", "date", "identity", Grain.DAY)
-
-
-@dataclass(frozen=True)
-class Facts:
+class Facts(TableDescription):
     """A table that a test made up."""
 
     table: str = "lake.fin.daily_revenue"
-    columns: tuple[Column, ...] = (Column("business_date", "date"), Column("account_id"))
-    partition_fields: tuple[Partition, ...] = (BY_DAY,)
-    identifier_columns: tuple[str, ...] = ()
+    table_uuid: str = "0"
+    columns: tuple[Column, ...] = (Column("business_date", "date"), Column("account_id", "string"))
+    partition_fields: tuple[PartitionField, ...] = (BY_DAY,)
+    snapshot_id: str | None = None
+    format_version: int = 2
 
 
 @dataclass(frozen=True)
@@ -151,16 +135,16 @@ def test_missing_tables_and_columns_are_named_at_their_line(write: Write):
 def test_the_column_must_have_the_grain(write: Write):
     """Days of a whole number cannot be told; a spec that is not by day costs a rewrite, which the plan says."""
     root = with_transform(write())
-    month = Partition("business_date", "timestamptz", "month", Grain.MONTH)
+    month = PartitionField("business_date", "timestamptz", "month", Grain.MONTH)
     said = "products/daily_revenue.yaml:5: target.partition.grain: business_date of lake.fin.daily_revenue is"
 
-    def with_type(kind: str, *fields: Partition) -> list[str]:
+    def with_type(kind: str, *fields: PartitionField) -> list[str]:
         columns = tuple(Column(one.name, kind if one.name == "business_date" else one.type) for one in Facts().columns)
         return found(root, Tables({"lake.fin.daily_revenue": Facts(columns=columns, partition_fields=fields)}))
 
     for kind in ("date", "timestamp", "timestamptz", "string"):
         assert with_type(kind, month) == with_type(kind) == with_type(kind, BY_DAY) == []
-    by_number = Partition("business_date", "int", "identity", Grain.VALUE)
+    by_number = PartitionField("business_date", "int", "identity", Grain.VALUE)
     assert with_type("int", by_number) == [f'{said} int; expected value; found "day"']
     assert with_type("decimal(9, 2)") == [f'{said} decimal(9, 2); no grain fits that; found "day"']
 
@@ -168,7 +152,7 @@ def test_the_column_must_have_the_grain(write: Write):
 def test_missing_lineage_columns_come_with_the_statement_that_adds_them(write: Write):
     """The statement has the missing ones only."""
     root = with_transform(write(extra="lineage_columns: true\n"))
-    there = (*Facts().columns, *(Column(name) for name in LINEAGE_COLUMNS[:-2]))
+    there = (*Facts().columns, *(Column(name, "string") for name in LINEAGE_COLUMNS[:-2]))
     assert found(root, Tables({"lake.fin.daily_revenue": Facts(columns=there)})) == [
         (
             "products/daily_revenue.yaml:12: lineage_columns: lake.fin.daily_revenue lacks reference_data_version, "

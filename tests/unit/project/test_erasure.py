@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from errata.model.product.erasure import ErasureSettings, build_hasher, compute_key_check
+from errata.ports.tables import Column
 from errata.project import load_project
 from errata.project.check import check_project
 from unit.project.conftest import PRODUCT, Write
-from unit.project.test_check import Column, Facts, Tables, with_transform
+from unit.project.test_check import Facts, Tables, with_transform
 from unit.project.test_load import problems_of
 
 ERASURE = "erasure: {table: lake.privacy.erased, key: keys/erasure}\n"
@@ -67,4 +68,4 @@ def test_the_list_and_the_columns_of_subjects_must_be_there(write: Write):
     assert 'nearest: "account_id"' in nearest
     assert "born_on is date" in kind
     assert "with a column subject" in said(**{"lake.privacy.erased": Facts()})[0]
-    assert len(said(**{"lake.privacy.erased": Facts(columns=(Column("subject"),))})) == 2
+    assert len(said(**{"lake.privacy.erased": Facts(columns=(Column("subject", "string"),))})) == 2

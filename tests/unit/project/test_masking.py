@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from errata.ports.tables import Column
 from unit.planning.worlds import PRODUCT as PLANNED
 from unit.planning.worlds import ask, plan
 from unit.project.conftest import Write
-from unit.project.test_check import Column, Facts, Tables, found, with_transform
+from unit.project.test_check import Facts, Tables, found, with_transform
 from unit.project.test_load import problems_of, product_with
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from errata.ports.tables import Column
 from errata.project import load_project
 from errata.project.check import check_project
 from unit.project.conftest import PRODUCT, Write
-from unit.project.test_check import Column, Facts, Tables, with_transform
+from unit.project.test_check import Facts, Tables, with_transform
 from unit.project.test_load import problems_of
 
 
@@ -67,7 +68,9 @@ def test_check_compares_added_columns_with_the_table(write: Write, columns: str,
     """New is fine, the same is fine, anything else is said before a plan is made; checks may name new columns."""
     extra = "checks:\n  - {metric: nullValues, column: margin, mustBe: 0}\n" if "margin" in columns else ""
     root = with_transform(write(product=adding(columns), extra=extra))
-    tables = Tables({"lake.fin.daily_revenue": Facts(columns=(Column("business_date", "date"), Column("account_id")))})
+    tables = Tables(
+        {"lake.fin.daily_revenue": Facts(columns=(Column("business_date", "date"), Column("account_id", "string")))}
+    )
     found = [problem.message for problem in check_project(load_project(root), tables)]
     assert bool(found) == (said is not None), found
     assert said is None or any(said in message for message in found)
