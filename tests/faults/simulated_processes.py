@@ -320,8 +320,8 @@ def _publication(world: World, run: Any, branch: str, scope: tuple[str, ...]) ->
     }
     planned = world.plans[run.run_id]
     return Replacement(
-        "publish", run.run_id, run.manifest_digest, PIN, scope, {name: planned.expected[name] for name in scope},
-        planned.base, files, (snapshot.id,), 30, {branch: 7}, ("d",),
+        "publish", run.run_id, run.product, run.manifest_digest, PIN, scope,
+        {name: planned.expected[name] for name in scope}, planned.base, files, (snapshot.id,), 30, {branch: 7}, ("d",),
     )  # fmt: skip
 
 
@@ -352,7 +352,7 @@ def _undo(world: World, run: Any, scope: tuple[str, ...]) -> Steps:
         own |= {one.pub_id for one in found if one.state is PublicationState.COMMITTED}
     branches = [name for pub_id in by_publication if (name := undo_branch(pub_id)) in refs]
     return Replacement(
-        "rollback", run.run_id, run.manifest_digest, PIN, scope, expected,
+        "rollback", run.run_id, run.product, run.manifest_digest, PIN, scope, expected,
         min(publications, key=lambda one: one.settled_at or "").result_snapshot_id, add,
         tuple(sources), 30, dict.fromkeys(branches, 30), ("d",),
         own=frozenset(own), rewrite=rewrite, marks=tuple(refs[name] for name in branches),

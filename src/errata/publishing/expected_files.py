@@ -32,6 +32,7 @@ def build_replacement(workspace: Workspace, run: RunRecord, manifest: Manifest, 
     return Replacement(
         kind="publish",
         run_id=run.run_id,
+        product=run.product,
         manifest_digest=run.manifest_digest,
         target=manifest.target,
         partitions=scope,

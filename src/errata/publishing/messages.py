@@ -25,6 +25,7 @@ _LIVE_WRITE_ADVICE = {
 def conflict_error(
     kind: str,
     run_id: str,
+    product: str,
     grain: Grain,
     scope: Sequence[str],
     written: Mapping[str, tuple[Commit, ...]],
@@ -39,25 +40,25 @@ def conflict_error(
     if len(names) > 20:
         lines.append(f"  … and {len(names) - 20} more")
     others = [name for name in scope if name not in written]
-    listed = format_partition_list(grain, names)
     if kind == "publish":
-        hint = f'errata plan PRODUCT --partitions {listed} --supersede {run_id} --reason "…"'
-        rest = (
-            f"or publish the other {len(others)}: errata publish {run_id} --partitions "
-            f"{format_partition_list(grain, others)}"
-        )
-        advice = _LIVE_WRITE_ADVICE[on_live_write]
+        hints = [correct_written_command(product, run_id, grain, names), _LIVE_WRITE_ADVICE[on_live_write]]
+        if others:
+            hints[0] = f"then correct the written ones: {hints[0]}"
+            hints.insert(0, publish_rest_command(run_id, grain, others))
     else:
-        advice = ""
-        hint = f'correct them instead of losing those writes: errata plan PRODUCT --partitions {listed} --reason "…"'
-        rest = (
-            f"or roll back the other {len(others)}: errata rollback {run_id} "
-            f'--partitions {format_partition_list(grain, others)} --reason "…"'
-        )
+        listed = format_partition_list(grain, names)
+        hints = [
+            f'correct them instead of losing those writes: errata plan {product} --partitions {listed} --reason "…"'
+        ]
+        if others:
+            rest = format_partition_list(grain, others)
+            hints.append(
+                f'or roll back the other {len(others)}: errata rollback {run_id} --partitions {rest} --reason "…"'
+            )
     return PublishConflict(
         "\n".join(lines),
         state=_MAIN_UNCHANGED,
-        hint="\n".join(filter(None, (hint, rest if others else "", advice))),
+        hint="\n".join(filter(None, hints)),
         run_id=run_id,
         partitions=list(names),
         on_live_write=on_live_write,
@@ -71,6 +72,17 @@ def conflict_error(
             }
         ),
     )
+
+
+def publish_rest_command(run_id: str, grain: Grain, free: Sequence[str]) -> str:
+    """The command that publishes the partitions that nobody else wrote."""
+    return f"errata publish {run_id} --partitions {format_partition_list(grain, free)}"
+
+
+def correct_written_command(product: str, run_id: str, grain: Grain, written: Sequence[str]) -> str:
+    """The command that plans the partitions that others wrote again, in place of this run."""
+    listed = format_partition_list(grain, written)
+    return f'errata plan {product} --partitions {listed} --supersede {run_id} --reason "…"'
 
 
 def _describe_writes(commits: Sequence[Commit], told: str) -> str:
@@ -98,18 +110,18 @@ def unrecorded_error(conflict: PublishConflict, log: IntentLog) -> PublishConfli
     )
 
 
-def drift_error(run_id: str, table: str, what: str, expected: object, found: object) -> PublishConflict:
+def drift_error(run_id: str, product: str, table: str, what: str, expected: object, found: object) -> PublishConflict:
     """Error when the table itself is no longer the one that was planned."""
     return PublishConflict(
         f"{table} changed after planning: expected {f'{what} {expected}'.strip()}, found {found}",
         state=_MAIN_UNCHANGED,
-        hint=f'errata plan PRODUCT … --supersede {run_id} --reason "…"',
+        hint=f'errata plan {product} … --supersede {run_id} --reason "…"',
         run_id=run_id,
         table=table,
     )
 
 
-def repeated_corrections_error(run_id: str, table: str, publication_id: str) -> PublishConflict:
+def repeated_corrections_error(run_id: str, product: str, table: str, publication_id: str) -> PublishConflict:
     """Error when the run's corrections were already written by a publication that the ledger lacks.
 
     They came from another candidate, so that publication cannot be recorded in place of this one.
@@ -118,7 +130,7 @@ def repeated_corrections_error(run_id: str, table: str, publication_id: str) -> 
         f"{table} has the corrections of {publication_id}, which is not in this ledger: it was put back from a copy "
         "made before that publication; the same corrections would be there twice",
         state="nothing was published",
-        hint=f"delete them from {table} (publication_id = '{publication_id}'), then: errata plan PRODUCT … "
+        hint=f"delete them from {table} (publication_id = '{publication_id}'), then: errata plan {product} … "
         f'--supersede {run_id} --reason "…"',
         run_id=run_id,
         publications=[publication_id],
@@ -136,12 +148,13 @@ def shape_error(run_id: str, table: str, why: str, instead: str) -> PublishConfl
     )
 
 
-def dropped_error(run_id: str, table: str, column: str) -> PublishConflict:
+def dropped_error(run_id: str, product: str, table: str, column: str) -> PublishConflict:
     """Error when the partition column of a rollback was dropped from the table."""
     return PublishConflict(
         f"rollback of {run_id} was refused; column {column} of {table}, which its partitions are of, was dropped",
         state=_MAIN_UNCHANGED,
-        hint='name another partition column in the product file and compute again: errata plan PRODUCT … --reason "…"',
+        hint=f"name another partition column in the product file and compute again: errata plan {product} … "
+        '--reason "…"',
         run_id=run_id,
         table=table,
     )

@@ -52,6 +52,7 @@ class Replacement:
 
     kind: str  # publish | rollback
     run_id: str
+    product: str
     manifest_digest: str
     target: TargetPin
     partitions: tuple[str, ...]
@@ -129,22 +130,26 @@ def examine_version(order: Replacement, version: TableVersion, content: ContentP
     """Compare one version with the expected files; raises ``PublishConflict`` naming partitions, commits, writers."""
     target = order.target
     if order.kind == "publish":
-        require_planned_shape(order.run_id, target, version)
+        require_planned_shape(order.run_id, order.product, target, version)
     else:
-        require_partition_column(order.run_id, target, version)
+        require_partition_column(order.run_id, order.product, target, version)
     files = version.live(order.partitions)
     partial = [file for file in files if file.partition is None]
     if partial and not shares_files(target):
         if order.kind == "rollback":
             why = f"{plural(len(partial), 'file')} written since under another partition spec may hold rows of others"
             raise shape_error(order.run_id, target.table, why, order.instead)
-        raise drift_error(order.run_id, target.table, "files by partition", 0, f"{len(partial)} of another spec")
+        raise drift_error(
+            order.run_id, order.product, target.table, "files by partition", 0, f"{len(partial)} of another spec"
+        )
     live = group_by_partition(files, order.partitions)
     if order.only_into_empty and files:
         full = [name for name in order.partitions if live[name]]
         history = version.history(order.base_snapshot_id, full)
         written = {name: find_writers(name, history, order.own) for name in full}
-        raise conflict_error(order.kind, order.run_id, target.grain, order.partitions, written, order.on_live_write)
+        raise conflict_error(
+            order.kind, order.run_id, order.product, target.grain, order.partitions, written, order.on_live_write
+        )
     # a new delete file is a conflict even if the live files are the expected ones: replacing them would undo it
     deleted = _find_new_deletes(order, version)
     if not (changed := find_changed_partitions(order.expected, live)) and not deleted:
@@ -161,8 +166,8 @@ def examine_version(order: Replacement, version: TableVersion, content: ContentP
     verdict = verdict.resolve_unclear(compared.same)
     if verdict.written:
         raise conflict_error(
-            order.kind, order.run_id, target.grain, order.partitions, verdict.written, order.on_live_write,
-            {**dict.fromkeys(deleted, "rows were deleted by a delete file"), **compared.told},
+            order.kind, order.run_id, order.product, target.grain, order.partitions, verdict.written,
+            order.on_live_write, {**dict.fromkeys(deleted, "rows were deleted by a delete file"), **compared.told},
         )  # fmt: skip
     return Examination(version.snapshot_id, files, verdict.compacted)
 

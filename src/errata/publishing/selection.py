@@ -35,11 +35,10 @@ def select_partitions(manifest: Manifest, partitions: str | Sequence[str] | None
 
 @contextmanager
 def audit_conflicts(workspace: Workspace, actor: Actor, run: RunRecord, action: str) -> Iterator[None]:
-    """Audit a conflict before it propagates, and put the product's name into its hint."""
+    """Audit a conflict before it propagates."""
     try:
         yield
     except PublishConflict as error:
-        error.hint = (error.hint or "").replace("PRODUCT", run.product)
         workspace.ledger.audit.record_refusal(run.run_id, actor, action, error.message, {"conflict": True})
         raise
 

@@ -241,7 +241,7 @@ def _find_unrecorded_append(
     if not told or told[-1].get("errata.kind") != order.kind:
         return None
     if told[-1].get(_DIGEST_PROPERTY) != order.properties.get(_DIGEST_PROPERTY):
-        raise repeated_corrections_error(order.run_id, table, told[-1]["errata.publication"])
+        raise repeated_corrections_error(order.run_id, order.product, table, told[-1]["errata.publication"])
     return told[-1]
 
 

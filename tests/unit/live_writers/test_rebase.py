@@ -32,7 +32,7 @@ def workspace(tmp_path: Path) -> Iterator[Office]:
 def test_what_another_run_published_is_a_conflict_and_is_not_computed_over(workspace: Office):
     """Beside a live write as well: a superseded run that goes on would bring its own numbers back."""
     written = {DAYS[0]: (LIVE,), DAYS[1]: (OURS,)}
-    conflict = conflict_error("publish", workspace.run.run_id, Grain.DAY, DAYS, written, "live_wins")
+    conflict = conflict_error("publish", workspace.run.run_id, "p", Grain.DAY, DAYS, written, "live_wins")
     assert conflict.fields["publications"] == ["bf-new-p1"]
     with (
         pytest.raises(PublishConflict, match="bf-new-p1 is a publication") as refused,
@@ -60,7 +60,7 @@ def test_commits_that_have_expired_are_known_by_the_ledger(workspace: Office):
         actor=ANA,
     )  # fmt: skip
     workspace.ledger.publications.settle(made.pub_id, "committed", actor=ANA, snapshot_id="7", data_files_written=0)
-    conflict = conflict_error("publish", workspace.run.run_id, Grain.DAY, DAYS, {DAYS[0]: ()}, "live_wins")
+    conflict = conflict_error("publish", workspace.run.run_id, "p", Grain.DAY, DAYS, {DAYS[0]: ()}, "live_wins")
     with (
         pytest.raises(PublishConflict, match=r"bf-other-p1-[0-9a-f]{6} is a publication"),
         rebase_on_conflict(workspace.workspace, ANA, workspace.run, workspace.manifest),

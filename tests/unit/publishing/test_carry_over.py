@@ -125,7 +125,7 @@ def _file(path: str, rows: Rows, partitions: Sequence[str] = (DAY,)) -> DataFile
 def _order(*files: str, **changes: Any) -> Replacement:
     return replace(
         Replacement(
-            kind="publish", run_id="run", manifest_digest="d", target=PIN, partitions=(DAY,),
+            kind="publish", run_id="run", product="fin.sales", manifest_digest="d", target=PIN, partitions=(DAY,),
             expected={DAY: tuple(ExpectedFile(path, 1, "data") for path in files)}, base_snapshot_id="1",
             add={DAY: (ExpectedFile("staged", 1, "data"),)}, add_from=("c",), undo_days=30, keep_refs={},
             content_columns=("d",),

@@ -57,7 +57,7 @@ def require(workspace: Office) -> str:
 
 def undo(workspace: Office, *, rewrite: bool = False) -> Replacement:
     return Replacement(
-        kind="rollback", run_id=workspace.run.run_id, manifest_digest="", target=workspace.manifest.target,
+        kind="rollback", run_id=workspace.run.run_id, product="p", manifest_digest="", target=workspace.manifest.target,
         partitions=DAYS,
         expected={}, base_snapshot_id=None, add=group_by_partition(FILES, DAYS), add_from=() if rewrite else ("77",),
         undo_days=30, keep_refs={}, content_columns=(), rewrite={"88": DAYS[:1]} if rewrite else {},

@@ -58,7 +58,9 @@ COMPACTED = Commit("7", "replace", 0, "maintenance", {A: Touch(1, 1), B: Touch(1
 
 def order(**changes: Any) -> Replacement:
     expected = {day: (ExpectedFile(f"old-{day}", 1, "data"),) for day in (A, B)}
-    return Replacement("publish", "bf-1", "d", PIN, (A, B), expected, "1", {}, (), 1, {}, ("d",), **changes)
+    return Replacement(
+        "publish", "bf-1", "fin.sales", "d", PIN, (A, B), expected, "1", {}, (), 1, {}, ("d",), **changes
+    )
 
 
 def test_what_live_wrote_before_the_rebase_is_no_conflict_and_compaction_after_it_is_none():

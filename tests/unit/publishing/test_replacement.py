@@ -170,7 +170,9 @@ class SameContent:
         return {}
 
 
-ORDER = Replacement("publish", "run", "digest", PIN, (DAY,), {DAY: (OLD,)}, "1", {DAY: (NEW,)}, ("9",), 30, {}, ("d",))
+ORDER = Replacement(
+    "publish", "run", "fin.sales", "digest", PIN, (DAY,), {DAY: (OLD,)}, "1", {DAY: (NEW,)}, ("9",), 30, {}, ("d",)
+)
 
 
 def test_a_try_that_lands_is_recorded_once_with_its_undo_set() -> None:

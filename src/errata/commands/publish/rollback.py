@@ -142,6 +142,7 @@ def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope:
     return Replacement(
         kind="rollback",
         run_id=run.run_id,
+        product=run.product,
         manifest_digest=run.manifest_digest,
         target=manifest.target,
         partitions=scope,
