@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Self
 from errata.approval import authorization
 from errata.commands.compute import control, run
 from errata.commands.look import history, quarantine, status, why
+from errata.commands.next_step import next_steps
 from errata.commands.plan import approve, plan
 from errata.commands.plan.try_ import try_partitions
 from errata.commands.publish import preview, publish, publish_wait, release, rollback, validate
 from errata.commands.publish.diff import diff
 from errata.commands.publish.report import build_report
+from errata.commands.situation import read_situation
 from errata.commands.upkeep import cleanup, erase, evidence
 from errata.errors import UsageError
 from errata.evidence import head_export
@@ -309,6 +311,10 @@ class Client:
                 self._workspace, actor, run, manifest, "status", known_head=known
             )  # fmt: skip
         return status.build_status(self._workspace, actor, run_id)
+
+    def next_steps(self, run_id: str, *, is_reviewed: bool = False) -> tuple[str, ...]:
+        """The command to type next for a run, as in its status; ``is_reviewed``: for someone who has seen the diff."""
+        return next_steps(read_situation(self._workspace, self._build_actor(None), run_id, is_reviewed=is_reviewed))
 
     def runs(
         self,

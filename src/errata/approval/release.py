@@ -165,7 +165,8 @@ def not_validated_error(run: RunRecord, action: str, found: JudgedCandidate | No
         state="main is unchanged",
         hint=f'it is over; correct it again: errata plan {run.product} --partitions … --reason "…"'
         if run.state is RunState.ROLLED_BACK
-        else f"errata status {run.run_id}",
+        else None,
+        run_id=run.run_id,
     )
 
 

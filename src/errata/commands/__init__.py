@@ -10,7 +10,7 @@
     look      status, why, why_rows, history,    change nothing
               quarantine
     upkeep    cleanup, erase, evidence
-    next_step                                    the command to run next
+    next_step, situation                         the command to type next, and what decides it
 
 A command checks the actor's permissions, runs the steps in order, and returns a view. The rules are in the packages
 below: ``planning``, ``approval``, ``worker``, ``gate``, ``publishing``, ``live_writers``, ``evidence``.

@@ -1,82 +1,61 @@
-"""The command to run next, by the state of a run. Pure."""
+"""The command to type next for a run: decided here alone, for every screen and for errors about a wrong state. Pure.
+
+:mod:`errata.commands.situation` reads what decides it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from errata.model.partition import Grain, format_partition_list
+from errata.model.partition import Grain
 from errata.model.run import RunState
-
-if TYPE_CHECKING:
-    from errata.ledger import ChunkCounts, RunRecord
-    from errata.views import GroupsView, QuorumView, StatusView
+from errata.publishing.messages import correct_written_command, publish_rest_command
 
 S = RunState
+_DEAD_END_MOVES = {"cost.capped": ' --override cost="…"', "determinism.refuted": ""}
+"""Moves after which continuing would fail in the same way, with the options that a new plan needs."""
 
 
-def suggest_commands(state: str, run_id: str, *, digest: str | None = None) -> tuple[str, ...]:
-    """Commands that may follow in this state; the first is the usual one."""
-    sha = digest or "SHA"
-    table: dict[str, tuple[str, ...]] = {
-        S.PLANNED: (f"errata approve {run_id} --digest {sha}",),
-        S.APPROVED: (f"errata run {run_id}",),
-        S.RUNNING: (f"errata run {run_id}",),
-        S.PAUSED: (f"errata resume {run_id}",),
-        S.FAILED: (f"errata retry {run_id}", f"errata status {run_id}"),
-        S.STAGED: (f"errata validate {run_id}",),
-        S.REJECTED: (f"errata diff {run_id}",),
-        S.VALIDATED: (f"errata diff {run_id}", f"errata publish {run_id}"),
-        S.PUBLISHING: (f"errata publish {run_id}",),
-        S.PART_PUBLISHED: (f"errata publish {run_id}",),
-    }
-    return table.get(state, ())
+@dataclass(frozen=True, slots=True)
+class RunSituation:
+    """Everything that decides the next command of a run."""
+
+    run_id: str
+    product: str
+    manifest_digest: str
+    state: RunState
+    grain: Grain = Grain.DAY
+    last_move: str = ""  # the action that led to the state, for a run that was paused or failed
+    is_computed: bool = True  # every chunk is done; not so for a run that its canary rejected
+    lacks_approvals: bool = False
+    groups_stopped: bool = False
+    written: tuple[str, ...] = ()  # unpublished partitions that others wrote, where that ends as a conflict
+    free: tuple[str, ...] = ()  # the other unpublished partitions
+    restore_command: str = ""  # brings back what another tool removed from main
+    is_reviewed: bool = False  # the reader has the diff on the screen
 
 
-def suggest_after_review(status: StatusView) -> tuple[str, ...]:
-    """Commands that may follow a review; a rejected run needs accepted warnings or a new plan."""
-    if status.state == S.REJECTED:
-        return (
-            f'errata validate {status.run_id} --accept CHECK="why it is right"',
-            f'errata plan {status.product} … --supersede {status.run_id} --reason "…"',
-        )
-    return (status.next,) if status.next else ()
+def next_step(run: RunSituation) -> str:
+    """The command to type next; empty if the run has ended and there is nothing to do."""
+    if run.restore_command:
+        return run.restore_command
+    if run.lacks_approvals and run.state in (S.APPROVED, S.VALIDATED, S.PART_PUBLISHED):
+        return _approve_command(run)
+    if run.groups_stopped:
+        return f"errata resume {run.run_id}"
+    if run.written and run.state in (S.VALIDATED, S.PART_PUBLISHED):
+        if run.free:
+            return publish_rest_command(run.run_id, run.grain, run.free)
+        return correct_written_command(run.product, run.run_id, run.grain, run.written)
+    if run.last_move in _DEAD_END_MOVES or (run.state is S.REJECTED and not run.is_computed):
+        return _plan_again_command(run) + _DEAD_END_MOVES.get(run.last_move, "")
+    return _step_by_state(run)
 
 
-def approve_command(run: RunRecord, quorum: QuorumView | None) -> str:
-    """The approve command, if the next step needs approvals that are missing or no longer valid; otherwise empty."""
-    is_needed = run.state in (S.APPROVED, S.VALIDATED, S.PART_PUBLISHED)
-    lacking = quorum is not None and not quorum.met and is_needed
-    return f"errata approve {run.run_id} --digest {run.manifest_digest}" if lacking else ""
-
-
-def resume_command(run: RunRecord, groups: GroupsView | None) -> str:
-    """The resume command, if publication by groups was stopped; otherwise empty."""
-    return f"errata resume {run.run_id}" if groups is not None and groups.stopped else ""
-
-
-def conflict_command(run: RunRecord, grain: Grain, unpublished: Sequence[str], written: Collection[str]) -> str:
-    """The command for a run into whose unpublished partitions others wrote: publish the rest, or plan those again.
-
-    Empty where nobody wrote, or where the run is not ready to be published.
-    """
-    blocked = [name for name in unpublished if name in written]
-    if not blocked or run.state not in (S.VALIDATED, S.PART_PUBLISHED):
-        return ""
-    if rest := [name for name in unpublished if name not in written]:
-        return f"errata publish {run.run_id} --partitions {format_partition_list(grain, rest)}"
-    listed = format_partition_list(grain, blocked)
-    return f'errata plan {run.product} --partitions {listed} --supersede {run.run_id} --reason "…"'
-
-
-def next_command(run: RunRecord, counts: ChunkCounts, last_move: str) -> str:
-    """The command to run next; ``last_move`` is the action that led to the current state."""
-    again = f'errata plan {run.product} … --supersede {run.run_id} --reason "…"'
-    if last_move in _DEAD_END_MOVES or (run.state is S.REJECTED and counts.done < counts.total):
-        return again + _DEAD_END_MOVES.get(last_move, "")
+def _step_by_state(run: RunSituation) -> str:
     match run.state:
         case S.PLANNED:
-            return f"errata approve {run.run_id} --digest {run.manifest_digest}"
+            return _approve_command(run)
         case S.APPROVED | S.RUNNING:
             return f"errata run {run.run_id}"
         case S.PAUSED:
@@ -86,14 +65,29 @@ def next_command(run: RunRecord, counts: ChunkCounts, last_move: str) -> str:
         case S.STAGED:
             return f"errata validate {run.run_id}"
         case S.REJECTED:
-            return f"errata diff {run.run_id}"
+            accept = f'errata validate {run.run_id} --accept CHECK="why it is right"'
+            return accept if run.is_reviewed else f"errata diff {run.run_id}"
         case S.VALIDATED | S.PART_PUBLISHED | S.PUBLISHING:
             return f"errata publish {run.run_id}"
         case S.PUBLISHED:
             return f'errata rollback {run.run_id} [--partitions …] --reason "…"'
+        case S.EXPIRED:
+            return _plan_again_command(run)
         case _:
             return ""
 
 
-_DEAD_END_MOVES = {"cost.capped": ' --override cost="…"', "determinism.refuted": ""}
-"""Moves after which continuing would fail in the same way, with the options that a new plan needs."""
+def next_steps(run: RunSituation) -> tuple[str, ...]:
+    """The next command, and the other way on for a rejected run whose diff was reviewed: a new plan."""
+    steps = [next_step(run)]
+    if run.state is S.REJECTED and run.is_reviewed:
+        steps.append(_plan_again_command(run))
+    return tuple(dict.fromkeys(filter(None, steps)))
+
+
+def _approve_command(run: RunSituation) -> str:
+    return f"errata approve {run.run_id} --digest {run.manifest_digest}"
+
+
+def _plan_again_command(run: RunSituation) -> str:
+    return f'errata plan {run.product} … --supersede {run.run_id} --reason "…"'

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 
-from errata.ledger import AcceptanceRecord, Ledger, PublicationRecord
+from errata.errors import ErrataError
+from errata.ledger import AcceptanceRecord, Ledger, PublicationRecord, RunRecord
 from errata.model.manifest import Manifest
 from errata.model.partition import EPOCH, format_partition_list, sort_oldest_first
 from errata.model.side_tables import find_side_table
@@ -41,6 +42,27 @@ def find_set_backs(
         if missing:
             found.append(_set_back_view(engines, publication, manifest, departure, missing))
     return tuple(found)
+
+
+def find_run_set_backs(
+    ledger: Ledger, engines: Engines, run: RunRecord
+) -> tuple[tuple[SetBackView, ...], tuple[str, ...]]:
+    """Published partitions of this run that main no longer holds, and a warning if the table cannot be read."""
+    deeds = {publication.pub_id for publication in ledger.publications.list(run.run_id)}
+    if not deeds:
+        return (), ()
+    # partitions that another run has published since belong to the status of that run
+    own = {
+        name
+        for name, top in ledger.partitions.accepted(run.table, run.partitions).items()
+        if top.run_id == run.run_id or top.pub_id in deeds
+    }
+    if not own:
+        return (), ()
+    try:
+        return find_set_backs(ledger, engines, run.table, own), ()
+    except ErrataError as error:
+        return (), (f"whether main still holds what was published is not known: {error.message}",)
 
 
 def _relevant_publications(top: AcceptanceRecord) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from typing import Any
 from errata.cli.app.session import CliEnvironment
 from errata.cli.main import main
 from errata.client import DoctorCheck
+from errata.commands.next_step import RunSituation, next_steps
+from errata.model.run import RunState
 from errata.project import ProjectProblem
 from unit.cli import samples
 
@@ -73,6 +75,7 @@ class FakeClient:
     calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = field(default_factory=list)
     opened: list[dict[str, Any]] = field(default_factory=list)
     closed: int = 0
+    seen: list[Any] = field(default_factory=list)
 
     def open(self, directory: Any, **options: Any) -> FakeClient:
         self.opened.append({"directory": str(directory), **options})
@@ -82,7 +85,9 @@ class FakeClient:
         self.closed += 1
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in ANSWERS:
+        if name == "next_steps" and name not in self.given:
+            return self._next_steps
+        if name not in ANSWERS and name not in self.given:
             raise AttributeError(name)
 
         def answer(*arguments: Any, **named: Any) -> Any:
@@ -92,9 +97,19 @@ class FakeClient:
                 raise found
             if callable(found):
                 return found(self, *arguments, **named)
-            return ANSWERS[name]() if found is None else found
+            view = ANSWERS[name]() if found is None else found
+            self.seen.append(view)
+            return view
 
         return answer
+
+    def _next_steps(self, _run: str, *, is_reviewed: bool = False) -> tuple[str, ...]:
+        """What a run in the state of the last view needs next."""
+        views = (*reversed(self.seen), self.given.get("status"), samples.status())
+        state = next(view.state for view in views if getattr(view, "state", None))
+        return next_steps(
+            RunSituation(samples.RUN, "fin.daily_revenue", samples.DIGEST, RunState(state), is_reviewed=is_reviewed)
+        )
 
     def called(self, name: str) -> dict[str, Any]:
         """The named arguments of the only call of a method."""

@@ -241,7 +241,8 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         {
             "pause": replace(
                 samples.state("part_published"), note=f"no further group is published until: errata resume {RUN}"
-            )
+            ),
+            "next_steps": (f"errata resume {RUN}",),
         },
     ),
     "publish-conflict": (("publish", RUN), {"publish": conflict()}),

@@ -61,7 +61,7 @@ def test_a_planned_run_does_not_start_before_its_quorum(make: Make):
     workspace = make(rules=ApprovalRules(quorum=2))
     workspace.approve("bo")
     with pytest.raises(StateRefused, match=r"^run of bf-\S+ was refused; expected state approved, found planned") as no:
-        _start_run(workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest)
+        workspace.client.run(workspace.run.run_id, as_="ana")
     assert f"errata approve {workspace.run.run_id} --digest {workspace.run.manifest_digest}" in (no.value.hint or "")
 
 

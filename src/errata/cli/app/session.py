@@ -20,6 +20,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from errata.canonical import to_plain
+from errata.cli.render.layout import render_next
 from errata.text.escape import escape_json, escape_text
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_WIDTH = 110
 _COMMAND = re.compile(r"(?<![\w/.-])errata (?=[a-z]+ )")
-_COPYABLE = ("next:", "hint:", "errata ", "undo until", "or ")
+_COPYABLE = ("next:", "hint:", "errata ", "undo until", "or ", "then ")
 
 THEME = Theme(
     {
@@ -174,6 +175,17 @@ class Session:
             self.write_json(data)
         else:
             self.page(lines(self.width))
+
+    def answer_about(self, client: Client, view: Any, lines: Callable[[int], Iterable[str]]) -> None:
+        """Print the result of a command about a run; the text ends with the run's next command."""
+        if self.json:
+            self.write_json(view)
+            return
+        text = [*lines(self.width)]
+        # the result first: it stays on the screen even if the ledger cannot be read again
+        self.page(text)
+        upcoming = client.next_steps(view.run_id)
+        self.page(render_next(*(command for command in upcoming if not any(command in line for line in text))))
 
     def page(self, lines: Iterable[str]) -> None:
         """Print lines of text on stdout."""

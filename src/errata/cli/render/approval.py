@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errata.cli.render.layout import flow, format_labelled, render_next, wrap
+from errata.cli.render.layout import flow, format_labelled, wrap
 from errata.cli.render.throttle import format_partitions
 from errata.text.numbers import format_moment, plural
 from errata.views import BreakGlassView, QuorumView, ReleasedView, ReleaseView
@@ -87,5 +87,4 @@ def render_release(view: ReleaseView, width: int) -> list[str]:
         lines.append("released before, nothing changed")
     lines += render_released(None, view.release, width)[:1]
     lines += wrap(view.release.note, width, "  note   ") if view.release.note else []
-    lines += [f"state: {view.state.replace('_', ' ')}", *render_mode(view.single_user)]
-    return [*lines, *render_next(f"errata publish {view.run_id}")]
+    return [*lines, f"state: {view.state.replace('_', ' ')}", *render_mode(view.single_user)]

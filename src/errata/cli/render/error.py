@@ -31,19 +31,11 @@ def render_error_view(error: ErrataError, width: int) -> list[str]:
     """The view that an error carries, for stdout: the refused plan, the failed run, the rejected candidate."""
     for view in error.fields.values():
         if isinstance(view, PlanView):
-            return _drop_next(render_plan(view, width))
+            return render_plan(view, width)
         if isinstance(view, RunView):
-            return _drop_next(render_run(view, width))
+            return render_run(view, width)
         if isinstance(view, ValidateView):
-            return _drop_next(render_validation(view, width))
+            return render_validation(view, width)
         if isinstance(view, ReleaseView):
-            return _drop_next(render_release(view, width))
+            return render_release(view, width)
     return []
-
-
-def _drop_next(lines: list[str]) -> list[str]:
-    """Drop the view's next command, because the error has its own hint."""
-    ends = next((n for n, line in enumerate(lines) if line.startswith("next:")), len(lines))
-    while ends and not lines[ends - 1]:
-        ends -= 1
-    return lines[:ends]

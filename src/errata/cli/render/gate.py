@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from errata.cli.render.approval import render_mode, render_released
-from errata.cli.render.layout import flow, format_columns, render_next, wrap
-from errata.commands.next_step import suggest_commands
+from errata.cli.render.layout import flow, format_columns, wrap
 from errata.text.numbers import plural
 from errata.views import ValidateView
 
@@ -35,7 +34,7 @@ def render_validation(view: ValidateView, width: int) -> list[str]:
         lines += _render_way_out(groups, width)
     if view.release_digest or view.single_user:
         lines += ["", *render_released(view.release_digest, None, width), *render_mode(view.single_user)]
-    return [*lines, "", *render_next(*suggest_commands(view.state, view.run_id))]
+    return lines
 
 
 def render_rules(checks: Sequence[Result], width: int) -> list[str]:

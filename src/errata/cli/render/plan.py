@@ -14,10 +14,9 @@ from errata.cli.render.approval import (
     render_released,
     render_void_approvals,
 )
-from errata.cli.render.layout import flow, format_labelled, pad, render_next, wrap
+from errata.cli.render.layout import flow, format_labelled, pad, wrap
 from errata.cli.render.publish_settings import describe_live_writes, describe_publish
 from errata.cli.render.throttle import format_partitions, format_units, render_first_steps, render_limits
-from errata.commands.next_step import suggest_commands
 from errata.text.numbers import (
     format_count,
     format_duration,
@@ -49,8 +48,7 @@ def render_plan(view: PlanView, width: int, *, already: bool = False) -> list[st
         lines += (render_void_approvals if view.state == "planned" else render_quorum)(view.quorum, width)
     lines += [] if view.manual else wrap("publishes by itself when the gate finds nothing", width)
     lines += render_released(view.release_digest, view.release, width)
-    lines += render_break_glass(view.break_glass, width)
-    return [*lines, *render_next(*suggest_commands(view.state, view.run_id, digest=view.manifest_digest))]
+    return [*lines, *render_break_glass(view.break_glass, width)]
 
 
 def _render_header(view: PlanView, width: int) -> Iterator[str]:
@@ -253,5 +251,4 @@ def render_decision(view: DecisionView, width: int, *, plan: PlanView | None = N
     lines += render_mode(view.single_user)
     for one in view.live_writes:
         lines += wrap(one.text(plan.grain if plan else "value"), width, "! ")
-    lines.append(f"state: {view.state.replace('_', ' ')}")
-    return [*lines, *render_next(*suggest_commands(view.state, view.run_id, digest=view.manifest_digest))]
+    return [*lines, f"state: {view.state.replace('_', ' ')}"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from errata.cli.render.approval import render_mode
-from errata.cli.render.layout import flow, format_labelled, render_next, wrap
+from errata.cli.render.layout import flow, format_labelled, wrap
 from errata.text.numbers import format_moment
 from errata.views import DarkView
 
@@ -30,8 +30,7 @@ def render_preview(view: DarkView, width: int) -> list[str]:
         lines.append("  old and new are compared by key; the product has none")
     for warning in view.warnings:
         lines += wrap(warning, width, "  ! ")
-    lines += [f"  {line}" for line in render_mode(view.single_user)]
-    return [*lines, *([] if view.rejected else render_next(f"errata publish {view.run_id}"))]
+    return lines + [f"  {line}" for line in render_mode(view.single_user)]
 
 
 def _render_statement(label: str, statement: str) -> list[str]:

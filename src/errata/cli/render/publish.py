@@ -8,7 +8,7 @@ from errata.cli.render.approval import render_break_glass, render_mode, render_r
 from errata.cli.render.calendar import to_state_word
 from errata.cli.render.groups import render_upcoming
 from errata.cli.render.hazard import render_hazard
-from errata.cli.render.layout import flow, render_next, wrap
+from errata.cli.render.layout import flow, wrap
 from errata.cli.render.publish_settings import describe_action
 from errata.cli.render.throttle import format_partitions
 from errata.model.partition import Grain, format_partition_list
@@ -39,10 +39,7 @@ def render_publish(view: PublishView, width: int) -> list[str]:
     lines += [f"  {line}" for line in render_mode(view.single_user)]
     if view.undo_until:
         lines.append(f"  undo until {format_moment(view.undo_until)[:10]}: {_rollback_command(view.run_id)}")
-    lines += [f"  {line}" for line in render_upcoming(view.groups, view.grain, width - 2)]
-    if view.groups is not None and view.groups.next is not None:
-        lines += render_next(f"errata publish {view.run_id}", f"errata publish {view.run_id} --wait")
-    return lines
+    return lines + [f"  {line}" for line in render_upcoming(view.groups, view.grain, width - 2)]
 
 
 def _list_groups_left(status: StatusView) -> tuple[tuple[str, ...], ...]:
@@ -53,7 +50,7 @@ def _list_groups_left(status: StatusView) -> tuple[tuple[str, ...], ...]:
 
 
 def _rollback_command(run_id: str) -> str:
-    return f'errata rollback {run_id} [--partitions LIST] --reason "…"'
+    return f'errata rollback {run_id} [--partitions …] --reason "…"'
 
 
 def render_rollback(view: RollbackView, width: int) -> list[str]:
@@ -74,10 +71,10 @@ def render_rollback(view: RollbackView, width: int) -> list[str]:
     for warning in view.warnings:
         lines += wrap(warning, width, "  ! ")
     lines += [f"  {line}" for line in render_mode(view.single_user)]
-    if view.later:
-        return [*lines, *render_next(*(f"errata status {later}" for later in view.later))]
-    scope = format_partition_list(Grain(view.grain), view.partitions) or "LIST"
-    return [*lines, *render_next(f'errata plan {view.product or "PRODUCT"} --partitions {scope} --reason "…"')]
+    if not view.later:
+        scope = format_partition_list(Grain(view.grain), view.partitions)
+        lines += ["  to correct them again:", f'  errata plan {view.product} --partitions {scope} --reason "…"']
+    return lines
 
 
 def render_confirmation(

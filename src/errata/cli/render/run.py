@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from errata.cli.render.layout import flow, render_next, wrap
-from errata.commands.next_step import suggest_commands
+from errata.cli.render.layout import flow, wrap
 from errata.text.numbers import format_count, format_duration, plural
 from errata.views import RunCounts, RunView, StateView
 
@@ -38,8 +37,7 @@ def render_run(view: RunView, width: int) -> list[str]:
         lines.append(f"  {plural(view.recomputed, 'chunk')} needed more than one attempt")
     for failure in view.failures:
         lines += render_failure(failure, width)
-    lines += [f"  log {view.log}"] if view.log else []
-    return [*lines, *render_next(*suggest_commands(view.state, view.run_id))]
+    return [*lines, *([f"  log {view.log}"] if view.log else [])]
 
 
 def render_failure(failure: Mapping[str, Any], width: int) -> list[str]:
@@ -54,6 +52,4 @@ def render_failure(failure: Mapping[str, Any], width: int) -> list[str]:
 def render_state(view: StateView, width: int) -> list[str]:
     """A run after a control command."""
     lines = flow([f"{view.state.replace('_', ' ')} {view.run_id}", "(already so)" if view.already else ""], width)
-    if view.note:
-        return [*lines, *wrap(view.note, width, "  ")]
-    return [*lines, *render_next(*suggest_commands(view.state, view.run_id))]
+    return [*lines, *(wrap(view.note, width, "  ") if view.note else [])]

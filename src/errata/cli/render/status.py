@@ -15,7 +15,6 @@ from errata.cli.render.preview import render_preview_name
 from errata.cli.render.quarantine import render_input_rows
 from errata.cli.render.run import format_counts, render_failure
 from errata.cli.render.throttle import format_partitions
-from errata.commands.next_step import suggest_commands
 from errata.text.numbers import (
     format_count,
     format_duration,
@@ -84,8 +83,7 @@ def render_run_status(view: StatusView, width: int) -> list[str]:
         lines += render_hazard(hazard, width)
     for warning in (*view.warnings, *view.noticed):
         lines += wrap(warning, width, "! ")
-    upcoming = (view.next,) if view.next else suggest_commands(view.state or "", view.run_id or "")
-    return [*lines, "", *render_next(*upcoming)] if upcoming else lines
+    return [*lines, "", *render_next(view.next)] if view.next else lines
 
 
 def _render_run_notes(view: StatusView, width: int) -> list[str]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from errata.approval.permissions import require_role
-from errata.commands.plan.approve import S
+from errata.commands.situation import hint_next_step
 from errata.errors import StateRefused
 from errata.model.audit import Actor
 from errata.model.product import Role
-from errata.model.run import RunState
+from errata.model.run import RUN_MOVES, RunState
 from errata.publishing.groups import set_groups_running
 from errata.views import StateView
 from errata.workspace import Workspace
 
+S = RunState
 
+
+@hint_next_step
 def pause(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
     """Pause a run: no new chunk is claimed and no further group published; running chunks finish."""
     return set_groups_running(workspace, actor, run_id, going=False) or _move_run(
@@ -20,6 +23,7 @@ def pause(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
     )
 
 
+@hint_next_step
 def resume(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
     """Resume a run: chunks may be claimed and groups published again."""
     return set_groups_running(workspace, actor, run_id, going=True) or _move_run(
@@ -27,6 +31,7 @@ def resume(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
     )
 
 
+@hint_next_step
 def cancel(workspace: Workspace, actor: Actor, run_id: str, *, now: bool = False) -> StateView:
     """End a run that is not published; ``errata cleanup`` removes its staged output, and main was never touched.
 
@@ -34,7 +39,12 @@ def cancel(workspace: Workspace, actor: Actor, run_id: str, *, now: bool = False
     heartbeat.
     """
     ends = {S.PLANNED, S.APPROVED, S.RUNNING, S.PAUSED, S.FAILED, S.STAGED, S.REJECTED, S.VALIDATED}
-    view = _move_run(workspace, actor, run_id, S.CANCELLED, ends, "cancel")
+    try:
+        view = _move_run(workspace, actor, run_id, S.CANCELLED, ends, "cancel")
+    except StateRefused as error:
+        if S.ROLLED_BACK in RUN_MOVES[RunState(error.fields["found"])]:
+            error.hint = f'errata rollback {run_id} --reason "…" takes back what is published, and ends the run'
+        raise
     # after the move, so that no other worker claims a reclaimed chunk
     if now:
         workspace.ledger.chunks.reclaim(view.run_id, actor=actor, reason="cancelled")
@@ -52,6 +62,7 @@ def _move_run(
     return StateView(moved.run_id, moved.state.value)
 
 
+@hint_next_step
 def retry(workspace: Workspace, actor: Actor, run_id: str, chunk: str | None) -> StateView:
     """Let failed chunks be claimed again (default: all of them), and set a failed run to running."""
     run = workspace.ledger.runs.get(run_id)
@@ -61,7 +72,7 @@ def retry(workspace: Workspace, actor: Actor, run_id: str, chunk: str | None) ->
         raise StateRefused(
             f"retry of {run.run_id} was refused; it has no failed chunk",
             state="nothing was changed",
-            hint=f"errata status {run.run_id}",
+            run_id=run.run_id,
         )
     if run.state is S.FAILED:
         run = workspace.ledger.runs.move(run.run_id, S.RUNNING, actor=actor, action="run.retried")

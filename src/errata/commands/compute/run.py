@@ -14,6 +14,7 @@ from errata.approval.permissions import require_role
 from errata.approval.quorum import require_approvals
 from errata.canonical import to_plain
 from errata.commands.plan.show import counts_view, failures_view
+from errata.commands.situation import hint_next_step
 from errata.errors import RunExpired, RunFailed, StateRefused
 from errata.failpoints import failpoint
 from errata.ledger import ChunkCounts, RunRecord, current_owner
@@ -45,6 +46,7 @@ _COMPUTED_STATES = frozenset(
 )
 
 
+@hint_next_step
 def run_chunks(
     workspace: Workspace,
     actor: Actor,

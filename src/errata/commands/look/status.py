@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from errata.approval.break_glass import find_last_break_glass
 from errata.approval.quorum import approvals_view, current_quorum_view
 from errata.approval.release import find_release_digest, name_releaser, released_view
 from errata.commands.look.quarantine import rows_by_input
-from errata.commands.next_step import approve_command, conflict_command, next_command, resume_command
+from errata.commands.next_step import next_step
 from errata.commands.plan.show import counts_view, failures_view, stored_plan_view
-from errata.errors import ErrataError
+from errata.commands.situation import build_situation, find_last_move
 from errata.gate.row_accounts import list_adopted_attempts
 from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import (
@@ -33,9 +33,8 @@ from errata.publishing.hazards import list_open_hazards
 from errata.publishing.late_inputs import read_late_inputs
 from errata.publishing.live_writes import read_live_writes
 from errata.publishing.preview_state import read_newest_preview
-from errata.publishing.set_back_detection import find_set_backs
-from errata.views import FreezeView, PartitionView, PlanView, RunLine, SetBackView, StatusView
-from errata.views.live_writes import LiveWriteView
+from errata.publishing.set_back_detection import find_run_set_backs
+from errata.views import FreezeView, PartitionView, PlanView, RunLine, StatusView
 from errata.worker.budget import cost_view
 from errata.workspace import Workspace
 
@@ -62,8 +61,12 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> Stat
     attempts, facts = workspace.ledger.progress.attempts(run.run_id), workspace.ledger.facts.list(run.run_id)
     now_ms, quorum = workspace.ledger.now_ms(), current_quorum_view(workspace, run, manifest)
     groups = groups_view(workspace, run, manifest)
-    set_back, unknown = _find_own_set_backs(workspace, run)
+    set_back, unknown = find_run_set_backs(workspace.ledger, workspace.engines, run)
     live_writes, states = read_live_writes(workspace, run), workspace.ledger.partitions.states(run.run_id)
+    situation = build_situation(
+        run, manifest, counts=counts, states=states, quorum=quorum, groups=groups, live_writes=live_writes,
+        set_back=set_back, last_move=find_last_move(workspace, run),
+    )  # fmt: skip
     return StatusView(
         run_id=run.run_id,
         product=run.product,
@@ -78,13 +81,7 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> Stat
         failures=failures_view(chunks),
         approvals=approvals_view(workspace, run.run_id),
         publications=tuple(_publication_view(p, releases) for p in publications),
-        next=(
-            (set_back[0].next if set_back else "")
-            or approve_command(run, quorum)
-            or resume_command(run, groups)
-            or _conflict_command(run, manifest, states, live_writes)
-            or next_command(run, counts, _find_last_move(workspace, run))
-        ),
+        next=next_step(situation),
         warnings=(*unknown, *(one.told for one in set_back), *_list_unfinished(workspace, run, publications)),
         cost=cost_view(workspace, manifest, attempts, facts),
         canary=facts.get("canary"),
@@ -111,17 +108,6 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> Stat
     )
 
 
-def _conflict_command(
-    run: RunRecord, manifest: Manifest, states: Mapping[str, PartitionState], live_writes: Sequence[LiveWriteView]
-) -> str:
-    """What to type instead of a publication that would end as a conflict; where live wins, publish handles it."""
-    if manifest.publish.on_live_write == "live_wins":
-        return ""
-    unpublished = [name for name in manifest.partitions if states[name] is PartitionState.UNPUBLISHED]
-    written = {name for write in live_writes for name in write.partitions}
-    return conflict_command(run, manifest.target.grain, unpublished, written)
-
-
 def _list_unfinished(workspace: Workspace, run: RunRecord, publications: Iterable[PublicationRecord]) -> Iterator[str]:
     """Warnings about open publications, and about outbox work of publications that landed."""
     for one in publications:
@@ -130,23 +116,6 @@ def _list_unfinished(workspace: Workspace, run: RunRecord, publications: Iterabl
     for run_id, pub_id, owed in workspace.ledger.facts.list_outbox(run.table):
         if run_id == run.run_id:
             yield f"{pub_id} landed, and what follows it is not done yet: {', '.join(owed)}"
-
-
-def _find_own_set_backs(workspace: Workspace, run: RunRecord) -> tuple[tuple[SetBackView, ...], tuple[str, ...]]:
-    """Published partitions of this run that main no longer holds, and a warning if the table cannot be read."""
-    deeds = {publication.pub_id for publication in workspace.ledger.publications.list(run.run_id)}
-    # partitions that another run has published since belong to the status of that run
-    own = {
-        name
-        for name, top in workspace.ledger.partitions.accepted(run.table, run.partitions).items()
-        if top.run_id == run.run_id or top.pub_id in deeds
-    }
-    if not own:
-        return (), ()
-    try:
-        return find_set_backs(workspace.ledger, workspace.engines, run.table, own), ()
-    except ErrataError as error:
-        return (), (f"whether main still holds what was published is not known: {error.message}",)
 
 
 def _open_freeze_view(workspace: Workspace, run: RunRecord) -> FreezeView | None:
@@ -247,13 +216,3 @@ def _publication_view(publication: PublicationRecord, releases: tuple[ReleaseRec
 def find_release(publication: PublicationRecord, releases: tuple[ReleaseRecord, ...]) -> ReleaseRecord | None:
     """The release of a publication; rollbacks, and publications older than the release feature, have none."""
     return next((one for one in releases if one.release_id == publication.release.get("release")), None)
-
-
-_MAX_RECENT_ENTRIES = 200
-
-
-def _find_last_move(workspace: Workspace, run: RunRecord) -> str:
-    if run.state not in (S.PAUSED, S.FAILED):
-        return ""
-    told = workspace.ledger.audit.entries(run.run_id, limit=_MAX_RECENT_ENTRIES)
-    return next((entry.action for entry in reversed(told) if "move" in entry.body), "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from errata.approval.break_glass import find_last_break_glass, raise_alarm, require_break_glass
 from errata.approval.permissions import refuse_requester, require_person, require_role
 from errata.approval.quorum import approvals_view, build_quorum_check, evaluate_quorum, quorum_view
+from errata.commands.situation import hint_next_step
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.product import Role
@@ -16,6 +17,7 @@ from errata.workspace import Workspace
 S = RunState
 
 
+@hint_next_step
 def approve(
     workspace: Workspace, actor: Actor, run_id: str, digest: str, note: str, break_glass: str | None = None
 ) -> DecisionView:
@@ -31,6 +33,7 @@ def approve(
     return _record_decision(workspace, actor, run, wanted, "approved", note, break_glass or "")
 
 
+@hint_next_step
 def decline(workspace: Workspace, actor: Actor, run_id: str, note: str) -> DecisionView:
     """Decline the plan; this is final."""
     run = workspace.ledger.runs.get(run_id)

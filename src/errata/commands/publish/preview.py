@@ -14,6 +14,7 @@ from typing import Any
 
 from errata.approval.permissions import refuse_requester, require_role
 from errata.approval.release import PUBLISHABLE_STATES, JudgedCandidate, audit_refusal, load_judged_candidate
+from errata.commands.situation import hint_next_step
 from errata.errors import EngineError, ErrataError, RunExpired, StateRefused, UsageError
 from errata.failpoints import failpoint
 from errata.gate.diff.candidate_diff import list_masked_columns
@@ -39,6 +40,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _DAY_MS = 86_400_000
 
 
+@hint_next_step
 def publish_preview(
     workspace: Workspace, actor: Actor, run_id: str, name: str | None, *, compare: bool, rejected: bool
 ) -> DarkView:
@@ -70,7 +72,7 @@ def _require_previewable(workspace: Workspace, actor: Actor, run: RunRecord, *, 
             f"publish --dark of {run.run_id} was refused; expected a run whose candidate was judged and is not "
             f"published whole, found {run.state}",
             state="main is unchanged",
-            hint=f"errata status {run.run_id}",
+            run_id=run.run_id,
         )
         raise audit_refusal(workspace, actor, run, "publish --dark", error)
     if not found.verdict.passed and not rejected:

@@ -12,6 +12,7 @@ from errata.approval.authorization import Authorization, authorize_publication
 from errata.approval.break_glass import find_last_break_glass, require_break_glass
 from errata.approval.permissions import refuse_requester, require_role
 from errata.approval.release import released_view
+from errata.commands.situation import hint_next_step
 from errata.errors import StateRefused
 from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import CandidateRecord, PartitionState, RunRecord
@@ -44,6 +45,7 @@ from errata.workspace import Workspace
 _CANDIDATE_DAYS = 7
 
 
+@hint_next_step
 def publish_run(
     workspace: Workspace,
     actor: Actor,

@@ -14,6 +14,7 @@ from errata.approval.release import (
     not_validated_error,
     released_view,
 )
+from errata.commands.situation import hint_next_step
 from errata.errors import ApprovalRefused
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
@@ -23,6 +24,7 @@ from errata.views import ReleaseView
 from errata.workspace import Workspace
 
 
+@hint_next_step
 def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | None, note: str) -> ReleaseView:
     """Release the judged candidate; without the right digest, refuse and show what would be signed."""
     run = workspace.ledger.runs.get(run_id)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from errata.approval.permissions import require_person, require_role
+from errata.commands.situation import hint_next_step
 from errata.errors import PublishConflict, RunExpired, StateRefused, UsageError
 from errata.gate.measure.names import content_columns
 from errata.ledger import PartitionState, PublicationRecord, RunRecord
@@ -32,6 +33,7 @@ from errata.views import HazardView, RollbackView
 from errata.workspace import Workspace
 
 
+@hint_next_step
 def roll_back_run(
     workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, reason: str
 ) -> RollbackView:

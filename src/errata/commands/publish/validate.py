@@ -10,6 +10,7 @@ from errata.approval.permissions import refuse_requester, require_person, requir
 from errata.approval.release import find_release_digest
 from errata.canonical import digest_of, to_plain
 from errata.commands.publish.preview import update_previews
+from errata.commands.situation import hint_next_step
 from errata.errors import StateRefused, ValidationRejected
 from errata.failpoints import failpoint
 from errata.gate.candidate import assemble_candidate, describe_candidate, measure_candidate, require_adopted_chunks
@@ -41,6 +42,7 @@ S = RunState
 _JUDGEABLE_STATES = frozenset({S.STAGED, S.REJECTED, S.VALIDATED})
 
 
+@hint_next_step
 def validate_run(
     workspace: Workspace, actor: Actor, run_id: str, accept: Mapping[str, str], thresholds: str | None = None
 ) -> ValidateView:
@@ -126,7 +128,7 @@ def _report_recorded_verdict(
         error = StateRefused(
             f"{what} {run.run_id} was refused; expected a run that is staged and not yet published, found {run.state}",
             state="nothing was changed",
-            hint=f"errata run {run.run_id}" if run.state in (S.APPROVED, S.RUNNING) else f"errata status {run.run_id}",
+            run_id=run.run_id,
         )
         workspace.ledger.audit.record_refusal(run.run_id, actor, "validate", error.message)
         raise error

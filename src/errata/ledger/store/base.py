@@ -132,22 +132,12 @@ def _refuse_state(run: RunRecord, action: str, expected: Iterable[RunState], to:
         f"{' or '.join(wanted) or 'none'},"
         f" found {run.state.value}",
         state="nothing was changed",
-        hint=_suggest_next(run, action),
         run_id=run.run_id,
         found=run.state.value,
         expected=wanted,
     )
     body = {"found": run.state.value, "expected": wanted} | ({"to": to.value} if to else {})
     raise Refusal(error, run_id=run.run_id, action=action, body=body)
-
-
-def _suggest_next(run: RunRecord, action: str) -> str:
-    """The next command for a run in this state."""
-    if run.state is RunState.PLANNED:
-        return f"errata approve {run.run_id} --digest {run.manifest_digest}, by someone other than who asked for it"
-    if action == "run.cancelled" and RunState.ROLLED_BACK in RUN_MOVES[run.state]:
-        return f'errata rollback {run.run_id} --reason "…" takes back what is published, and ends the run'
-    return f"errata status {run.run_id} says what may follow"
 
 
 def run_from_row(row: Row[Any]) -> RunRecord:

@@ -154,7 +154,6 @@ def require_accepts_results(run: RunRecord, action: str, chunk_id: str | None) -
         error = kind(
             f"{action} was refused for {run.run_id}; expected a run that is running, found {run.state.value}",
             state="nothing was changed",
-            hint=f"errata status {run.run_id}",
             run_id=run.run_id,
         )
         body = {"chunk": chunk_id, "found": run.state.value}
@@ -165,5 +164,5 @@ def _not_failed_error(row: Row[Any]) -> StateRefused:
     return StateRefused(
         f"chunk {row.chunk_id} was not retried; expected a failed or quarantined chunk, found {row.state}",
         state="nothing was changed",
-        hint=f"errata status {row.run_id}",
+        run_id=row.run_id,
     )

@@ -242,7 +242,7 @@ def _require_scope(
         f"{run.table}, each once,"
         f" found {found or f'{len(partitions)} partitions of {table}'}",
         state="nothing was changed",
-        hint=f"errata status {run.run_id}",
+        run_id=run.run_id,
         partitions=wrong,
     )
     raise Refusal(error, run_id=run.run_id, action=f"{kind}.intended", body={"partitions": wrong[:50], "table": table})

@@ -22,7 +22,7 @@ def pause(session: Session, run: Run) -> None:
     """
     with session.client() as client:
         view = client.pause(run, as_=session.person)
-    session.answer(view, lambda width: render_state(view, width))
+        session.answer_about(client, view, lambda width: render_state(view, width))
 
 
 def resume(session: Session, run: Run) -> None:
@@ -32,7 +32,7 @@ def resume(session: Session, run: Run) -> None:
     """
     with session.client() as client:
         view = client.resume(run, as_=session.person)
-    session.answer(view, lambda width: render_state(view, width))
+        session.answer_about(client, view, lambda width: render_state(view, width))
 
 
 def cancel(
@@ -52,7 +52,7 @@ def cancel(
             if not session.confirm(preview, f"cancel {run}?"):
                 return DECLINED
         view = client.cancel(run, now=now, as_=session.person)
-    session.answer(view, lambda width: render_state(view, width))
+        session.answer_about(client, view, lambda width: render_state(view, width))
     return 0
 
 
@@ -69,4 +69,4 @@ def retry(
     """
     with session.client() as client:
         view = client.retry(run, chunk=chunk, as_=session.person)
-    session.answer(view, lambda width: render_state(view, width))
+        session.answer_about(client, view, lambda width: render_state(view, width))

@@ -52,7 +52,7 @@ def run(
             except Rebased as live_won:
                 # a run has a limit of rebases; beyond it the next one is reported as a conflict
                 session.narrate(live_won.message)
-    session.answer(view, lambda width: render_run(view, width))
+        session.answer_about(client, view, lambda width: render_run(view, width))
 
 
 def _validate_and_publish(session: Session, client: Client, view: RunView, *, publish: bool) -> None:
@@ -62,9 +62,9 @@ def _validate_and_publish(session: Session, client: Client, view: RunView, *, pu
     with session.show_spinner(f"validating {view.run_id}"):
         verdict = client.validate(view.run_id, as_=session.person)
     if not publish and not client.publishes_itself(view.run_id, as_=session.person):
-        session.answer(verdict, lambda width: render_validation(verdict, width))
+        session.answer_about(client, verdict, lambda width: render_validation(verdict, width))
         return
     session.narrate(render_validation(verdict, session.width)[0])
     with session.show_spinner(f"publishing {view.run_id}"):
         done = client.publish(view.run_id, by_itself=True, as_=session.person)
-    session.answer(done, lambda width: render_publish(done, width))
+    session.answer_about(client, done, lambda width: render_publish(done, width))

@@ -29,7 +29,7 @@ def approve(
         plan_view = None if session.json else client.show(run)
         bare = digest.strip().removeprefix("sha256:")
         view = client.approve(run, digest=bare, note=note, break_glass=break_glass, as_=session.person)
-    session.answer(view, lambda width: render_decision(view, width, plan=plan_view))
+        session.answer_about(client, view, lambda width: render_decision(view, width, plan=plan_view))
 
 
 def decline(
@@ -45,4 +45,4 @@ def decline(
     """
     with session.client() as client:
         view = client.decline(run, note=note, as_=session.person)
-    session.answer(view, lambda width: render_decision(view, width))
+        session.answer_about(client, view, lambda width: render_decision(view, width))

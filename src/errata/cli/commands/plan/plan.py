@@ -9,7 +9,7 @@ import typer
 
 from errata.cli.app.options import parse_pairs
 from errata.cli.app.session import Session
-from errata.cli.render.plan import render_plan
+from errata.cli.render.plan import DRY_RUN, render_plan
 from errata.errors import UsageError
 
 
@@ -97,22 +97,26 @@ def plan(
     if partitions is not None and (start is not None or end is not None):
         raise UsageError("--partitions together with --from or --to was refused; expected one of the two")
     overrides = parse_pairs("--override", override)
-    with session.client() as client, session.show_spinner(f"planning {product}"):
-        view = client.plan(
-            product,
-            start,
-            end,
-            partitions=partitions,
-            reason=reason,
-            kind=kind,
-            order=order.value if order else None,
-            canary=int(canary) if canary.isdecimal() and len(canary) < 10 else canary,
-            prove_determinism=prove_determinism,
-            deadline=deadline,
-            supersede=supersede,
-            overrides=overrides,
-            restore=restore,
-            dry_run=dry_run,
-            as_=session.person,
-        )
-    session.answer(view, lambda width: render_plan(view, width, already=view.already))
+    with session.client() as client:
+        with session.show_spinner(f"planning {product}"):
+            view = client.plan(
+                product,
+                start,
+                end,
+                partitions=partitions,
+                reason=reason,
+                kind=kind,
+                order=order.value if order else None,
+                canary=int(canary) if canary.isdecimal() and len(canary) < 10 else canary,
+                prove_determinism=prove_determinism,
+                deadline=deadline,
+                supersede=supersede,
+                overrides=overrides,
+                restore=restore,
+                dry_run=dry_run,
+                as_=session.person,
+            )
+        if view.state == DRY_RUN:
+            session.answer(view, lambda width: render_plan(view, width))
+        else:
+            session.answer_about(client, view, lambda width: render_plan(view, width, already=view.already))

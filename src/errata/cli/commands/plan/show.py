@@ -26,7 +26,7 @@ def show(
             _write_bytes(session, client.manifest_bytes(run))
             return
         view = client.show(run)
-    session.answer(view, lambda width: render_plan(view, width))
+        session.answer_about(client, view, lambda width: render_plan(view, width))
 
 
 def _write_bytes(session: Session, content: bytes) -> None:

@@ -9,7 +9,6 @@ import typer
 from errata.cli.app.options import Partitions, Run
 from errata.cli.app.session import Session
 from errata.cli.render.diff import diff_to_data, render_diff
-from errata.commands.next_step import suggest_after_review
 
 
 def diff(
@@ -27,7 +26,7 @@ def diff(
     with session.client() as client:
         with session.show_spinner(f"comparing {run}"):
             view = client.diff(run, partitions=partitions, sample=sample)
-        upcoming = () if session.json else suggest_after_review(client.status(run))
+        upcoming = () if session.json else client.next_steps(run, is_reviewed=True)
     if session.json:
         session.write_json(diff_to_data(view))
     else:

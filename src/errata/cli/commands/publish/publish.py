@@ -55,7 +55,7 @@ def publish(
         if dark:
             with session.show_spinner(f"naming the candidate of {run}"):
                 shown = client.dark(run, name=name, compare=compare, rejected=rejected, as_=session.person)
-            session.answer(shown, lambda width: render_preview(shown, width))
+            session.answer_about(client, shown, lambda width: render_preview(shown, width))
             return 0
         if session.asks:
             plan = client.show(run)
@@ -71,7 +71,7 @@ def publish(
                 run, partitions=partitions, digest=digest, break_glass=break_glass, wait=wait, early=early,
                 as_=session.person,
             )  # fmt: skip
-    session.answer(view, lambda width: render_publish(view, width))
+        session.answer_about(client, view, lambda width: render_publish(view, width))
     return 0
 
 

@@ -29,4 +29,4 @@ def release(
     """
     with session.client() as client:
         view = client.release(run, digest=digest, note=note, as_=session.person)
-    session.answer(view, lambda width: render_release(view, width))
+        session.answer_about(client, view, lambda width: render_release(view, width))

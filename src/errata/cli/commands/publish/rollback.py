@@ -32,5 +32,5 @@ def rollback(
                 return DECLINED
         with session.show_spinner(f"rolling back {run}"):
             view = client.rollback(run, partitions=partitions, reason=reason, as_=session.person)
-    session.answer(view, lambda width: render_rollback(view, width))
+        session.answer_about(client, view, lambda width: render_rollback(view, width))
     return 0

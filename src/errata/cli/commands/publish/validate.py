@@ -31,6 +31,7 @@ def validate(
     Example: errata validate bf-20260214-daily-revenue-7f3a21c0 --accept empty="no trading on 2026-01-01"
     """
     accepted = parse_pairs("--accept", accept)
-    with session.client() as client, session.show_spinner(f"validating {run}"):
-        view = client.validate(run, accept=accepted, thresholds=thresholds, as_=session.person)
-    session.answer(view, lambda width: render_validation(view, width))
+    with session.client() as client:
+        with session.show_spinner(f"validating {run}"):
+            view = client.validate(run, accept=accepted, thresholds=thresholds, as_=session.person)
+        session.answer_about(client, view, lambda width: render_validation(view, width))

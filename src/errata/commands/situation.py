@@ -1,0 +1,101 @@
+"""Read the situation of a run, which decides its next command; reads only, and never starts a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from errata.approval.quorum import current_quorum_view
+from errata.commands.next_step import RunSituation, next_step
+from errata.errors import StateRefused
+from errata.ledger import ChunkCounts, PartitionState, RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Manifest
+from errata.model.run import RunState
+from errata.publishing.groups import groups_view
+from errata.publishing.live_writes import read_live_writes
+from errata.publishing.set_back_detection import find_run_set_backs
+from errata.views import GroupsView, QuorumView, SetBackView
+from errata.views.live_writes import LiveWriteView
+from errata.workspace import Workspace
+
+S = RunState
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_MAX_RECENT_ENTRIES = 200
+
+
+def build_situation(
+    run: RunRecord,
+    manifest: Manifest,
+    *,
+    counts: ChunkCounts,
+    states: Mapping[str, PartitionState],
+    quorum: QuorumView | None,
+    groups: GroupsView | None,
+    live_writes: Sequence[LiveWriteView],
+    set_back: Sequence[SetBackView],
+    last_move: str,
+    is_reviewed: bool = False,
+) -> RunSituation:
+    """The situation of a run, from what was read about it."""
+    unpublished = [name for name in manifest.partitions if states[name] is PartitionState.UNPUBLISHED]
+    # where live wins, publish itself handles partitions that others wrote
+    ends_as_conflict = manifest.publish.on_live_write != "live_wins"
+    written = {name for write in live_writes for name in write.partitions} if ends_as_conflict else set()
+    return RunSituation(
+        run_id=run.run_id,
+        product=run.product,
+        manifest_digest=run.manifest_digest,
+        state=run.state,
+        grain=manifest.target.grain,
+        last_move=last_move,
+        is_computed=counts.done == counts.total,
+        lacks_approvals=quorum is not None and not quorum.met,
+        groups_stopped=groups is not None and bool(groups.stopped),
+        written=tuple(name for name in unpublished if name in written),
+        free=tuple(name for name in unpublished if name not in written),
+        restore_command=set_back[0].next if set_back else "",
+        is_reviewed=is_reviewed,
+    )
+
+
+def find_last_move(workspace: Workspace, run: RunRecord) -> str:
+    """The action that paused or failed a run; empty in other states."""
+    if run.state not in (S.PAUSED, S.FAILED):
+        return ""
+    entries = workspace.ledger.audit.entries(run.run_id, limit=_MAX_RECENT_ENTRIES)
+    return next((entry.action for entry in reversed(entries) if "move" in entry.body), "")
+
+
+def read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_reviewed: bool = False) -> RunSituation:
+    """The current situation of a run. Reads only, and never starts a JVM."""
+    run = workspace.ledger.runs.get(run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    return build_situation(
+        run,
+        manifest,
+        counts=workspace.ledger.progress.counts(run.run_id),
+        states=workspace.ledger.partitions.states(run.run_id),
+        quorum=current_quorum_view(workspace, run, manifest),
+        groups=groups_view(workspace, run, manifest),
+        live_writes=read_live_writes(workspace, run),
+        set_back=find_run_set_backs(workspace.ledger, workspace.engines, run)[0],
+        last_move=find_last_move(workspace, run),
+        is_reviewed=is_reviewed,
+    )
+
+
+def hint_next_step(command: _Command) -> _Command:
+    """Add the next command to a refusal by the ledger, which knows the state of the run but not the commands."""
+
+    @wraps(command)
+    def with_hint(workspace: Workspace, actor: Actor, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(workspace, actor, *args, **kwargs)
+        except StateRefused as error:
+            if error.hint is None and (run_id := error.fields.get("run_id")):
+                error.hint = next_step(read_situation(workspace, actor, run_id)) or f"errata status {run_id}"
+            raise
+
+    return cast("_Command", with_hint)
