@@ -276,7 +276,6 @@ class ErasedRecord:
 
     pseudonym: str
     entries: int  # audit entries under the pseudonym; they stay
-    older_entries: int  # entries from before pseudonyms existed; they still contain the name
     already: bool
     remains: str = ""  # what is still to be removed from the database's files
     accounts: tuple[str, ...] = ()  # OS accounts that only this person used; erased separately

@@ -20,12 +20,10 @@ from errata.commands.upkeep.evidence import _refuse_secrets
 from errata.errors import AuditBroken, KeyRefused, Refused
 from errata.evidence.members import read_verifier_source
 from errata.evidence.verifier import INDEX, MOVES, Report, lines, verify
-from errata.ledger.audit.chain import legacy_hash
-from errata.model.audit import GENESIS
 from errata.model.product import Groups, Publish
 from errata.model.product.project import EvidenceSettings
 from errata.model.run import RUN_MOVES, RunState
-from unit.evidence.forging import packed, unpacked, with_lines
+from unit.evidence.forging import packed, unpacked
 from unit.evidence.house import BLOCKED, DAYS, OK, SECRET_ROW, House
 
 NewHouse = Callable[..., House]
@@ -131,37 +129,6 @@ def test_whoever_was_erased_is_in_no_later_bundle(new_house: NewHouse):
         assert word not in after, word
     assert b"rates really fell" in before
     assert "(erased)" in unpacked(after)["cover.html"].decode()
-
-
-def test_entries_of_an_older_release_are_whole_or_vouched_for(new_house: NewHouse):
-    """Entries that have one hash over everything: this run's are hashed again, others' are a warning, by number."""
-    house = new_house()
-    other = house.planned("of another")
-    run_id = house.published()
-    house.ledger.audit.note(other, house.actor("ana"), "note", {"word": "in between"})
-    statements, previous = ["DROP TRIGGER audit_no_update", "DROP TRIGGER audit_head_rule"], GENESIS
-    for entry in house.ledger.audit.entries():
-        moved = replace(entry, previous=previous)
-        made = legacy_hash(moved)
-        statements.append(f"UPDATE audit SET previous = '{previous}', hash = '{made}' WHERE seq = {entry.seq}")
-        previous = made
-    statements.append(f"UPDATE audit_head SET hash = '{previous}'")
-    house.ledger._database.bare(lambda conn: [conn.exec_driver_sql(one) for one in statements])
-    house.ledger.audit.note(other, house.actor("ana"), "note", {"word": "after"})
-    bundle = house.export(run_id, with_diff=False)
-    found = verify(bundle, [house.public])
-    assert found.problems == []
-    assert any(
-        one.startswith("1 audit entries of other runs were written by an older release") for one in found.warnings
-    )
-    shapes = [set(json.loads(line)) for line in unpacked(bundle)["audit/entries.jsonl"].splitlines()[1:]]
-    assert shapes.count({"seq", "whole"}) > 10
-    assert shapes[-2:] == [{"seq", "hash"}, {"seq", "run", "content_sha256"}]
-
-    def edit(entries: list[dict[str, str]]) -> None:
-        entries[3]["whole"] = entries[3]["whole"].replace("workspace-7", "workspace-8")
-
-    assert not verify(with_lines(bundle, house.key, edit), [house.public]).ok
 
 
 def test_a_candidate_of_an_older_release_is_a_warning(new_house: NewHouse):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -24,7 +23,7 @@ from sqlalchemy import Connection, text
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import EngineError, ManifestTampered, StateRefused
 from errata.ledger import Ledger, MeasurementRecord, entry_hash
-from errata.ledger.audit.chain import legacy_hash, link_bytes, verify_chain
+from errata.ledger.audit.chain import link_bytes, verify_chain
 from errata.ledger.audit.measurement_digest import digest_measurements
 from errata.ledger.schema.definition import manifest, part
 from errata.model.audit import GENESIS
@@ -129,20 +128,6 @@ def test_an_entry_is_hashed_as_documented(ledger: Ledger):
     assert sha256(canonical_bytes(link)) == entry.hash
     of_a_run = ledger.audit.note(plan(ledger).run_id, ANA, "note", {})
     assert json.loads(link_bytes(of_a_run))["run"] == sha256(b"bf-1")
-
-
-def test_entries_of_older_ledgers_still_verify(ledger: Ledger, log: Connection):
-    """Entries used to have one hash over everything; a chain may begin like that and go on with links."""
-    statements, previous = [], GENESIS
-    for entry in ledger.audit.entries():
-        moved = replace(entry, previous=previous)
-        made = legacy_hash(moved) if entry.seq <= 5 else entry_hash(moved)
-        statements.append(f"UPDATE audit SET previous = '{previous}', hash = '{made}' WHERE seq = {entry.seq}")
-        previous = made
-    with Tampered(log, *statements, f"UPDATE audit_head SET hash = '{previous}'"):
-        assert verify_chain(log).ok
-    with Tampered(log, *statements, f"UPDATE audit_head SET hash = '{previous}'", "UPDATE audit SET at = at || ' '"):
-        assert verify_chain(log).first_bad == 1
 
 
 def test_every_edit_of_every_field_is_found(log: Connection):

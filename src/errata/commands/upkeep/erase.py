@@ -26,10 +26,6 @@ def erase_person(workspace: Workspace, actor: Actor, name: str, reason: str) -> 
     _require_reason(reason)
     done = workspace.ledger.people.erase(name, reason, actor)
     warnings = [done.remains] if done.remains else []
-    if done.older_entries:
-        warnings.append(
-            f"{done.older_entries} entries from before there were pseudonyms go on naming them, because they are hashed"
-        )
     if done.accounts:
         warnings.append(
             f"they alone acted through the account {', '.join(done.accounts)}, which is a name of its own and still "

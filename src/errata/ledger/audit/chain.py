@@ -2,8 +2,7 @@
 
 An entry is hashed in two steps: the digest of its content, then the hash of the link ``{content, previous, run, seq}``,
 each as canonical JSON. A link can therefore be shown to, and hashed again by, people who may not read the content.
-``run`` is the SHA-256 of the run's id, so an entry of one run cannot be passed off as another's. Entries of older
-ledgers have one hash over all fields.
+``run`` is the SHA-256 of the run's id, so an entry of one run cannot be passed off as another's.
 
 An entry that changes a run's state has ``move: {from, to}`` in its body; the triggers accept no change without it.
 :func:`verify_chain` walks the whole log in one consistent view, then compares it with the rows: states and manifests
@@ -104,18 +103,6 @@ def content_bytes(entry: AuditEntry) -> bytes:
     """Canonical bytes of the content of an entry: time, actor, action, run and body."""
     fields = to_plain(entry)
     return canonical_bytes({name: fields[name] for name in ("at", "actor", "action", "run_id", "body")})
-
-
-def legacy_hash(entry: AuditEntry) -> str:
-    """The hash of an entry from before links existed."""
-    return sha256(legacy_bytes(entry))
-
-
-def legacy_bytes(entry: AuditEntry) -> bytes:
-    """Canonical JSON of every field but ``hash``."""
-    fields = to_plain(entry)
-    del fields["hash"]
-    return canonical_bytes(fields)
 
 
 def load_entries(
@@ -243,7 +230,7 @@ def _find_entry_fault(row: Row[Any], seq: int, head: str) -> str | None:
     try:
         entry = entry_from_row(row)
         canonical = canonical_bytes(entry.body).decode()
-        is_its_hash = row.hash == entry_hash(entry) or row.hash == legacy_hash(entry)
+        is_its_hash = row.hash == entry_hash(entry)
     except (ValueError, TypeError, AttributeError):
         return "its content is not what Errata writes"
     if canonical != row.body or row.single_user not in (0, 1):

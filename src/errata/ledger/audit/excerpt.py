@@ -1,8 +1,7 @@
 """Audit excerpt for the evidence of one run: its own entries in full, entries of other runs only as links.
 
 The excerpt runs from the run's first entry to the newest of the ledger without a gap. Each line allows its hash to be
-computed again: it holds the exact text that was hashed, or only the digest of the content. Entries written by an older
-release have one hash over all fields; of such an entry of another run only the hash is shown.
+computed again: it holds the exact text that was hashed, or only the digest of the content.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
-from errata.canonical import canonical_bytes, sha256
+from errata.canonical import canonical_bytes
 from errata.errors import AuditBroken
-from errata.ledger.audit.chain import content_bytes, entry_from_row, entry_hash, legacy_bytes, link_bytes
+from errata.ledger.audit.chain import content_bytes, entry_from_row, entry_hash, link_bytes
 from errata.ledger.schema.definition import audit, audit_head
 
 _PAGE = 1000
@@ -62,16 +61,13 @@ def _iterate_from(conn: Connection, first: int) -> Iterator[Row[Any]]:
 
 
 def _build_line(row: Row[Any], run_id: str) -> Mapping[str, Any]:
-    entry, is_own = entry_from_row(row), row.run_id == run_id
-    if row.hash == entry_hash(entry):
-        if is_own:
-            return {"seq": row.seq, "content": content_bytes(entry).decode()}
-        link = json.loads(link_bytes(entry))
-        return {"seq": row.seq, "run": link["run"], "content_sha256": link["content"]}
-    whole = legacy_bytes(entry)
-    if row.hash != sha256(whole):
+    entry = entry_from_row(row)
+    if row.hash != entry_hash(entry):
         raise _broken_error(row.seq)
-    return {"seq": row.seq, "whole": whole.decode()} if is_own else {"seq": row.seq, "hash": row.hash}
+    if row.run_id == run_id:
+        return {"seq": row.seq, "content": content_bytes(entry).decode()}
+    link = json.loads(link_bytes(entry))
+    return {"seq": row.seq, "run": link["run"], "content_sha256": link["content"]}
 
 
 def _broken_error(seq: int) -> AuditBroken:

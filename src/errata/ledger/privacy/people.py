@@ -74,7 +74,7 @@ class People(Store):
                 )
             count = _count_entries(tx, row.pseudonym)
             if row.handle is None:
-                return ErasedRecord(row.pseudonym, count, 0, already=True)
+                return ErasedRecord(row.pseudonym, count, already=True)
             planned = select(run_table.c.run_id).where(
                 run_table.c.planned_by == row.handle, run_table.c.state.in_(sorted(state.value for state in ACTIVE))
             )
@@ -89,9 +89,7 @@ class People(Store):
             forgotten = subject.update().where(subject.c.pseudonym == row.pseudonym)
             tx.conn.execute(forgotten.values(handle=None, secret=None, audit_seq=seq))
             accounts = _find_accounts(tx, row.pseudonym)
-            return ErasedRecord(
-                row.pseudonym, count, _count_legacy_entries(tx, row.handle), already=False, accounts=accounts
-            )
+            return ErasedRecord(row.pseudonym, count, already=False, accounts=accounts)
 
         done = self._write(actor, work)
         # after the commit, because VACUUM cannot run inside a transaction
@@ -126,12 +124,6 @@ def _find_accounts(tx: Tx, pseudonym: str) -> tuple[str, ...]:
     own = select(audit.c.os_user).where(audit.c.person == pseudonym, audit.c.os_user != pseudonym)
     wanted = subject.c.pseudonym.in_(own) & subject.c.pseudonym.not_in(others) & subject.c.handle.is_not(None)
     return tuple(tx.conn.execute(select(subject.c.handle).where(wanted).order_by(subject.c.handle)).scalars())
-
-
-def _count_legacy_entries(tx: Tx, name: str) -> int:
-    """Count entries from before pseudonyms existed: they contain the name and cannot change."""
-    where = (audit.c.person == name) | (audit.c.os_user == name)
-    return int(tx.conn.execute(select(func.count()).select_from(audit).where(where)).scalar_one())
 
 
 def _active_runs_error(name: str, runs: Sequence[str]) -> StateRefused:
