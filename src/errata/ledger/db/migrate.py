@@ -54,10 +54,13 @@ def _read_ledger_id(conn: Connection) -> str | None:
         return None
     version = conn.execute(text("SELECT version_num FROM alembic_version")).scalar()
     if version is not None and version not in definition.KNOWN_VERSIONS:
+        is_unreleased = version < definition.KNOWN_VERSIONS[0]
         raise SetupError(
-            f"the ledger was not opened; expected schema {definition.LATEST_VERSION} or older, found {version}",
+            f"the ledger was not opened; expected schema {definition.LATEST_VERSION}, found {version}",
             state="nothing was changed",
-            hint="it was written by a newer Errata; upgrade this one",
+            hint="it was written before the first release and cannot be migrated; begin a new ledger"
+            if is_unreleased
+            else "it was written by a newer Errata; upgrade this one",
         )
     if version != definition.LATEST_VERSION:
         return None

@@ -1,16 +1,21 @@
-"""The first schema."""
+"""The first schema.
+
+Its number is that of the newest of the migrations that it replaces, which were never released: a ledger that has them
+all has this schema.
+"""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "0007"
 down_revision = None
 
 
 def upgrade() -> None:
     """Make every table; triggers and seeds follow each migration."""
+    number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     op.create_table(
         "audit",
         sa.Column("seq", sa.BigInteger(), autoincrement=False, nullable=False),
@@ -28,7 +33,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("seq", name=op.f("pk_audit")),
         sa.UniqueConstraint("hash", name=op.f("uq_audit_hash")),
     )
-    op.create_index("ix_audit_run_id", "audit", ["run_id", "seq"], unique=False)
+    op.create_index("ix_audit_run_id", "audit", ["run_id", "seq"])
     op.create_table(
         "audit_head",
         sa.Column("one", sa.Integer(), autoincrement=False, nullable=False),
@@ -39,14 +44,14 @@ def upgrade() -> None:
     )
     op.create_table(
         "guard",
-        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
+        sa.Column("id", number, autoincrement=True, nullable=False),
         sa.Column("table_uuid", sa.Text(), nullable=False),
         sa.Column("snapshot_id", sa.Text(), nullable=False),
         sa.Column("at", sa.Text(), nullable=False),
         sa.Column("audit_seq", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_guard")),
     )
-    op.create_index("ix_guard_table_uuid", "guard", ["table_uuid"], unique=False)
+    op.create_index("ix_guard_table_uuid", "guard", ["table_uuid"])
     op.create_table(
         "manifest",
         sa.Column("digest", sa.Text(), nullable=False),
@@ -91,10 +96,10 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("run_id", name=op.f("pk_run")),
         sa.UniqueConstraint("manifest_digest", name=op.f("uq_run_manifest_digest")),
     )
-    op.create_index("ix_run_table_name", "run", ["table_name", "state"], unique=False)
+    op.create_index("ix_run_table_name", "run", ["table_name", "state"])
     op.create_table(
         "approval",
-        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
+        sa.Column("id", number, autoincrement=True, nullable=False),
         sa.Column("run_id", sa.Text(), nullable=False),
         sa.Column("person", sa.Text(), nullable=False),
         sa.Column("decision", sa.Text(), nullable=False),
@@ -102,11 +107,12 @@ def upgrade() -> None:
         sa.Column("note", sa.Text(), nullable=False),
         sa.Column("at", sa.Text(), nullable=False),
         sa.Column("audit_seq", sa.BigInteger(), nullable=False),
+        sa.Column("break_glass", sa.Text(), server_default="", nullable=False),
         sa.CheckConstraint("decision IN ('approved', 'declined')", name=op.f("ck_approval_decision")),
         sa.ForeignKeyConstraint(["run_id"], ["run.run_id"], name=op.f("fk_approval_run_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_approval")),
     )
-    op.create_index("ix_approval_run_id", "approval", ["run_id"], unique=False)
+    op.create_index("ix_approval_run_id", "approval", ["run_id"])
     op.create_table(
         "candidate",
         sa.Column("run_id", sa.Text(), nullable=False),
@@ -141,10 +147,14 @@ def upgrade() -> None:
         sa.Column("error_code", sa.Text(), nullable=True),
         sa.Column("error", sa.Text(), nullable=True),
         sa.Column("audit_seq", sa.BigInteger(), nullable=False),
+        sa.Column("wave", sa.Integer(), server_default="1", nullable=False),
+        sa.Column("losses", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("not_before", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("origin", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(["run_id"], ["run.run_id"], name=op.f("fk_chunk_run_id")),
         sa.PrimaryKeyConstraint("run_id", "chunk_id", name=op.f("pk_chunk")),
     )
-    op.create_index("ix_chunk_state", "chunk", ["run_id", "state", "position"], unique=False)
+    op.create_index("ix_chunk_state", "chunk", ["run_id", "state", "position"])
     op.create_table(
         "publication",
         sa.Column("pub_id", sa.Text(), nullable=False),
@@ -174,26 +184,27 @@ def upgrade() -> None:
     )
     op.create_table(
         "warning_acceptance",
-        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
+        sa.Column("id", number, autoincrement=True, nullable=False),
         sa.Column("run_id", sa.Text(), nullable=False),
         sa.Column("check_name", sa.Text(), nullable=False),
         sa.Column("why", sa.Text(), nullable=False),
         sa.Column("person", sa.Text(), nullable=False),
         sa.Column("at", sa.Text(), nullable=False),
         sa.Column("audit_seq", sa.BigInteger(), nullable=False),
+        sa.Column("findings", sa.Text(), server_default="", nullable=False),
         sa.ForeignKeyConstraint(["run_id"], ["run.run_id"], name=op.f("fk_warning_acceptance_run_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_warning_acceptance")),
     )
-    op.create_index("ix_warning_acceptance_run_id", "warning_acceptance", ["run_id"], unique=False)
+    op.create_index("ix_warning_acceptance_run_id", "warning_acceptance", ["run_id"])
     op.create_table(
         "acceptance",
-        sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
+        sa.Column("seq", number, autoincrement=True, nullable=False),
         sa.Column("table_name", sa.Text(), nullable=False),
         sa.Column("partition", sa.Text(), nullable=False),
         sa.Column("run_id", sa.Text(), nullable=True),
         sa.Column("pub_id", sa.Text(), nullable=False),
         sa.Column("origin_pub_id", sa.Text(), nullable=True),
-        sa.Column("stands_on", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column("stands_on", number, nullable=True),
         sa.Column("action", sa.Text(), nullable=False),
         sa.Column("at", sa.Text(), nullable=False),
         sa.Column("audit_seq", sa.BigInteger(), nullable=False),
@@ -203,8 +214,8 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["stands_on"], ["acceptance.seq"], name=op.f("fk_acceptance_stands_on")),
         sa.PrimaryKeyConstraint("seq", name=op.f("pk_acceptance")),
     )
-    op.create_index("ix_acceptance_partition", "acceptance", ["table_name", "partition", "seq"], unique=False)
-    op.create_index("ix_acceptance_run_id", "acceptance", ["run_id"], unique=False)
+    op.create_index("ix_acceptance_partition", "acceptance", ["table_name", "partition", "seq"])
+    op.create_index("ix_acceptance_run_id", "acceptance", ["run_id"])
     op.create_table(
         "attempt",
         sa.Column("run_id", sa.Text(), nullable=False),
@@ -227,6 +238,7 @@ def upgrade() -> None:
         sa.Column("error_code", sa.Text(), nullable=True),
         sa.Column("error", sa.Text(), nullable=True),
         sa.Column("audit_seq", sa.BigInteger(), nullable=False),
+        sa.Column("cost", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(
             ["run_id", "chunk_id"], ["chunk.run_id", "chunk.chunk_id"], name=op.f("fk_attempt_run_id_chunk_id")
         ),
@@ -245,7 +257,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "measurement",
-        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
+        sa.Column("id", number, autoincrement=True, nullable=False),
         sa.Column("run_id", sa.Text(), nullable=False),
         sa.Column("candidate_n", sa.Integer(), nullable=False),
         sa.Column("scope", sa.Text(), nullable=False),
@@ -261,7 +273,7 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_measurement")),
     )
-    op.create_index("ix_measurement_candidate", "measurement", ["run_id", "candidate_n"], unique=False)
+    op.create_index("ix_measurement_candidate", "measurement", ["run_id", "candidate_n"])
     op.create_table(
         "publication_detail",
         sa.Column("pub_id", sa.Text(), nullable=False),
@@ -282,10 +294,10 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["pub_id"], ["publication.pub_id"], name=op.f("fk_scope_lock_pub_id")),
         sa.PrimaryKeyConstraint("table_name", "partition", name=op.f("pk_scope_lock")),
     )
-    op.create_index("ix_scope_lock_pub_id", "scope_lock", ["pub_id"], unique=False)
+    op.create_index("ix_scope_lock_pub_id", "scope_lock", ["pub_id"])
     op.create_table(
         "verdict",
-        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
+        sa.Column("id", number, autoincrement=True, nullable=False),
         sa.Column("run_id", sa.Text(), nullable=False),
         sa.Column("candidate_n", sa.Integer(), nullable=False),
         sa.Column("passed", sa.Boolean(), nullable=False),
@@ -299,7 +311,75 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_verdict")),
     )
-    op.create_index("ix_verdict_run_id", "verdict", ["run_id"], unique=False)
+    op.create_index("ix_verdict_run_id", "verdict", ["run_id"])
+    op.create_index("ix_attempt_state", "attempt", ["run_id", "state"])
+    op.create_table(
+        "fact",
+        sa.Column("run_id", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("value", sa.Text(), nullable=False),
+        sa.Column("at", sa.Text(), nullable=False),
+        sa.Column("audit_seq", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["run_id"], ["run.run_id"], name=op.f("fk_fact_run_id")),
+        sa.PrimaryKeyConstraint("run_id", "name", name=op.f("pk_fact")),
+    )
+    op.create_table(
+        "released",
+        sa.Column("id", number, autoincrement=True, nullable=False),
+        sa.Column("run_id", sa.Text(), nullable=False),
+        sa.Column("candidate_n", sa.Integer(), nullable=False),
+        sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("subject", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("person", sa.Text(), nullable=False),
+        sa.Column("note", sa.Text(), nullable=False),
+        sa.Column("break_glass", sa.Text(), nullable=False),
+        sa.Column("at", sa.Text(), nullable=False),
+        sa.Column("audit_seq", sa.BigInteger(), nullable=False),
+        sa.CheckConstraint("kind IN ('release', 'publish', 'automatic')", name=op.f("ck_released_kind")),
+        sa.ForeignKeyConstraint(
+            ["run_id", "candidate_n"], ["candidate.run_id", "candidate.n"], name=op.f("fk_released_run_id_candidate_n")
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_released")),
+    )
+    op.create_index("ix_released_run_id", "released", ["run_id"])
+    op.create_table(
+        "subject",
+        sa.Column("pseudonym", sa.Text(), nullable=False),
+        sa.Column("handle", sa.Text(), nullable=True),
+        sa.Column("secret", sa.LargeBinary(), nullable=True),
+        sa.Column("at", sa.Text(), nullable=False),
+        sa.Column("audit_seq", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("pseudonym", name=op.f("pk_subject")),
+        sa.UniqueConstraint("handle", name=op.f("uq_subject_handle")),
+    )
+    op.create_table(
+        "frozen_scope",
+        sa.Column("run_id", sa.Text(), nullable=False),
+        sa.Column("table_name", sa.Text(), nullable=False),
+        sa.Column("partitions", sa.Text(), nullable=False),
+        sa.Column("person", sa.Text(), nullable=False),
+        sa.Column("opened_at", sa.Text(), nullable=False),
+        sa.Column("granted_at", sa.Text(), nullable=True),
+        sa.Column("lease_until", sa.BigInteger(), nullable=False),
+        sa.Column("most_until", sa.BigInteger(), nullable=False),
+        sa.Column("ended_at", sa.Text(), nullable=True),
+        sa.Column("audit_seq", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["run_id"], ["run.run_id"], name=op.f("fk_frozen_scope_run_id")),
+        sa.PrimaryKeyConstraint("run_id", name=op.f("pk_frozen_scope")),
+    )
+    op.create_index("ix_frozen_scope_table_name", "frozen_scope", ["table_name"])
+    op.create_table(
+        "live_write",
+        sa.Column("token", sa.Text(), nullable=False),
+        sa.Column("table_name", sa.Text(), nullable=False),
+        sa.Column("partitions", sa.Text(), nullable=False),
+        sa.Column("owner", sa.Text(), nullable=False),
+        sa.Column("started_at", sa.Text(), nullable=False),
+        sa.Column("lease_until", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("token", name=op.f("pk_live_write")),
+    )
+    op.create_index("ix_live_write_table_name", "live_write", ["table_name"])
     for name, table, columns, where in (
         ("ix_attempt_one_adopted", "attempt", ["run_id", "chunk_id"], sa.text("state = 'adopted'")),
         ("ix_publication_one_open", "publication", ["run_id"], sa.text("state = 'intended'")),
