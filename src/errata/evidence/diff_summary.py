@@ -12,7 +12,6 @@ from typing import Any
 
 from errata.canonical import canonical_bytes, to_plain
 from errata.errors import ErrataError
-from errata.gate.candidate import load_measurements
 from errata.gate.diff.candidate_diff import compare_candidate
 from errata.gate.diff.movements import build_metric_moves
 from errata.ledger import CandidateRecord, CandidateState, RunRecord
@@ -52,7 +51,7 @@ def build_diff_record(
         return {"candidate": None, "summary": None, "missing": "nothing was computed to compare", "metrics": []}, None
     kept = workspace.ledger.facts.list(run.run_id).get(f"{_FACT}{candidate.n}")
     digest = str(kept[_SUMMARY]) if kept else None
-    stored = load_measurements(workspace, run, candidate)
+    stored = workspace.ledger.candidates.measurements(run.run_id, candidate.n)
     rows: dict[str, dict[str, str | None]] = {}
     for one in stored:
         if one.name == ROW_COUNT and one.scope in (CANDIDATE, PRIOR) and one.partition:

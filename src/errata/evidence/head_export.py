@@ -8,7 +8,7 @@ is refused when an earlier one has had no head for longer than ``evidence.max_la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -161,9 +161,7 @@ def verify_against_heads(workspace: Workspace, places: Sequence[Path] = (), keys
         late=lag.late,
     )
     is_asked = bool(places) or workspace.project.evidence.heads is not None
-    return AuditView(
-        reason is None, check.entries, check.first_bad, reason, check.head, told if is_asked else None
-    )  # fmt: skip
+    return replace(check, ok=reason is None, reason=reason, heads=told if is_asked else None)
 
 
 def _read_own_heads(

@@ -10,16 +10,14 @@ from errata.failpoints import failpoint
 from errata.gate.row_accounts import collect_row_accounts
 from errata.gate.verdict.findings import CandidateSummary
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord
-from errata.ledger import MeasurementRecord as StoredMeasurement
 from errata.ledger.records import map_partitions_to_chunks
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
+from errata.model.refs import STEP_DAYS
 from errata.model.run import ChunkState, RunState
 from errata.model.table import DataFile
 from errata.ports.measure import Measurement
 from errata.workspace import Workspace
-
-KEEP_DAYS = 7
 
 
 def require_adopted_chunks(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecord, ...]:
@@ -97,24 +95,16 @@ def assemble_candidate(
     intended = workspace.ledger.candidates.intend(run.run_id, digest, actor, {"rows": rows})
     failpoint("candidate.after_intent")
     paths = [file.path for file in adopted]
-    made = staging.make_candidate(target, run.run_id, intended.branch, manifest.partitions, paths, KEEP_DAYS)
+    made = staging.make_candidate(target, run.run_id, intended.branch, manifest.partitions, paths, STEP_DAYS)
     failpoint("candidate.after_commit")
     return workspace.ledger.candidates.record(run.run_id, intended.n, made.base_snapshot_id, made.snapshot_id, actor)
-
-
-def load_measurements(workspace: Workspace, run: RunRecord, candidate: CandidateRecord) -> tuple[Measurement, ...]:
-    """Stored measurements of this candidate."""
-    return tuple(
-        Measurement(m.scope, m.partition or "", m.name, m.value, m.exact)
-        for m in workspace.ledger.candidates.measurements(run.run_id, candidate.n)
-    )
 
 
 def measure_candidate(
     workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
 ) -> tuple[Measurement, ...]:
     """Measure this candidate; stored measurements are reused, so a changed threshold never needs a scan."""
-    if stored := load_measurements(workspace, run, candidate):
+    if stored := workspace.ledger.candidates.measurements(run.run_id, candidate.n):
         return stored
     # imported late: the SQL parser takes half a second to import, and only this needs it
     from errata.gate.measure.scan_plan import compile_plan
@@ -129,12 +119,7 @@ def measure_candidate(
     found = (*found, *collect_row_accounts(workspace, run, manifest))
     failpoint("validate.after_measure")
     # all measurements are stored at once: a partial set would be reused as if it were complete
-    workspace.ledger.candidates.record_measurements(
-        run.run_id,
-        candidate.n,
-        [StoredMeasurement(m.scope, m.partition, m.name, m.value, m.exact) for m in found],
-        actor,
-    )
+    workspace.ledger.candidates.record_measurements(run.run_id, candidate.n, found, actor)
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from errata.canonical import digest_of
 from errata.errors import UsageError
 from errata.gate.verdict.findings import WARN
-from errata.gate.verdict.judge import Acceptance, Verdict
+from errata.gate.verdict.judge import Verdict
 from errata.ledger import RunRecord, WarningAcceptance
 from errata.model.audit import Actor
 from errata.workspace import Workspace
@@ -39,13 +39,13 @@ def accept_warnings(
         )
 
 
-def find_valid_acceptances(workspace: Workspace, run: RunRecord, unaided: Verdict) -> list[Acceptance]:
-    """Acceptances that match exactly the current findings."""
-    return [
-        Acceptance(one.check, one.why, one.person)
+def find_valid_acceptances(workspace: Workspace, run: RunRecord, unaided: Verdict) -> dict[str, str]:
+    """Who accepted which warnings, as far as they match exactly the current findings."""
+    return {
+        one.check: one.person
         for one in workspace.ledger.approvals.accepted_warnings(run.run_id)
         if one.findings and one.findings == _digest_findings(unaided, one.check)
-    ]
+    }
 
 
 def find_verdict_acceptances(workspace: Workspace, run: RunRecord) -> tuple[WarningAcceptance, ...]:

@@ -156,17 +156,6 @@ class CandidateRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasurementRecord:
-    """One measured number; ``value`` is text so that no digit is lost. ``exact`` is false for floating point."""
-
-    scope: str
-    partition: str | None
-    name: str
-    value: str | None
-    exact: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class VerdictRecord:
     """The gate's verdict on one candidate's measurements."""
 
@@ -279,21 +268,6 @@ class ErasedRecord:
     already: bool
     remains: str = ""  # what is still to be removed from the database's files
     accounts: tuple[str, ...] = ()  # OS accounts that only this person used; erased separately
-
-
-@dataclass(frozen=True, slots=True)
-class AuditCheck:
-    """Result of verifying the audit chain.
-
-    ``first_bad`` is the first entry that is wrong, missing or differs from the stored rows; None when all is well, or
-    when a row is wrong that no entry mentions.
-    """
-
-    ok: bool
-    entries: int
-    first_bad: int | None
-    reason: str | None
-    head: str
 
 
 @dataclass(frozen=True, slots=True)

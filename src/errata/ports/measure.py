@@ -45,7 +45,7 @@ def taken_out_measure(action: str, reason: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One number of one partition, as text; None is NULL. ``exact`` is false for floating-point results."""
+    """One number of one partition, as text so that no digit is lost; None is NULL. ``exact`` is false for floats."""
 
     scope: str  # candidate | prior | control | input:<name>
     partition: str

@@ -21,7 +21,11 @@ class HeadsView:
 
 @dataclass(frozen=True, slots=True)
 class AuditView:
-    """What became of the chain."""
+    """Result of verifying the audit chain.
+
+    ``first_bad`` is the first entry that is wrong, missing or differs from the stored rows; None when all is well, or
+    when a row is wrong that no entry mentions.
+    """
 
     ok: bool
     entries: int

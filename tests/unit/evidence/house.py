@@ -16,7 +16,7 @@ from errata.commands.upkeep.evidence import EvidenceView, export_evidence
 from errata.errors import RunExpired
 from errata.evidence.keys import SigningKey, generate_key_pair, load_signing_key
 from errata.gate.candidate import encode_candidate
-from errata.ledger import Ledger, MeasurementRecord, Owner, PublicationRecord
+from errata.ledger import Ledger, Owner, PublicationRecord
 from errata.model.audit import Actor
 from errata.model.diff import (
     ColumnChange,
@@ -33,6 +33,7 @@ from errata.model.product import Comparison, Person, Product, Project, Role
 from errata.model.product.project import EvidenceSettings
 from errata.model.run import RunState
 from errata.model.table import DataFile
+from errata.ports.measure import Measurement
 from errata.workspace import Workspace
 from unit.planning.worlds import PRODUCT, PROJECT, ask, plan
 
@@ -196,7 +197,7 @@ class House:
         n = self.ledger.candidates.intend(run_id, digest, actor, {"rows": rows}).n
         self.ledger.candidates.record(run_id, n, "7719", f"55{n:02d}", actor)
         numbers = [
-            MeasurementRecord(scope, name, measure, value)
+            Measurement(scope, name, measure, value)
             for name in manifest.partitions
             for scope, measure, value in (
                 ("prior", "rowCount", "10"), ("candidate", "rowCount", "11"),

@@ -10,7 +10,7 @@ import pytest
 
 from errata.errors import UsageError
 from errata.gate.verdict.findings import CandidateSummary
-from errata.gate.verdict.judge import Acceptance, Verdict, judge_candidate
+from errata.gate.verdict.judge import Verdict, judge_candidate
 from errata.model.product import Check, Comparison, Metric, Reconciliation, Threshold
 from errata.ports.measure import Measurement
 from errata.views.checks import CheckResult
@@ -34,7 +34,7 @@ def _judged(
     measured = [Measurement(scope, DAY, name, value) for (scope, name), value in {**GOOD, **numbers}.items()]
     rows = int({**GOOD, **numbers}["candidate", "rowCount"] or 0)
     facts = CandidateSummary({DAY: rows} if adopted is None else adopted, columns)
-    return judge_candidate(run, measured, facts, [Acceptance(name, "because", "bo") for name in accept])
+    return judge_candidate(run, measured, facts, dict.fromkeys(accept, "bo"))
 
 
 def _one(verdict: Verdict, name: str) -> CheckResult:
@@ -157,11 +157,10 @@ def test_a_warning_rejects_until_someone_accepts_it_by_name() -> None:
 
 
 def test_a_block_cannot_be_accepted() -> None:
-    """Acceptance is for warnings only, and one that met no warning is reported."""
+    """Acceptance is for warnings only."""
     verdict = _judged({("candidate", "check.c"): "1"}, checks=(replace(WARNING, severity="block"),), accept=("c",))
     assert not verdict.passed
     assert _one(verdict, "c").accepted_by is None
-    assert verdict.unused_acceptances == ("c",)
 
 
 def test_other_thresholds_use_the_same_numbers() -> None:

@@ -18,10 +18,11 @@ from errata.errors import (
     StateRefused,
     UsageError,
 )
-from errata.ledger import AttemptRecord, Ledger, MeasurementRecord, Owner, PartitionState
+from errata.ledger import AttemptRecord, Ledger, Owner, PartitionState
 from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
 from errata.model.manifest import Chunk
 from errata.model.run import RUN_MOVES, ChunkState, PublicationState, RunState
+from errata.ports.measure import Measurement
 from support.clock import set_clock
 from support.ids import numbered
 from unit.ledger.steps import (
@@ -441,23 +442,21 @@ class CandidateContract:
         run_in(ledger, S.STAGED)
         for n in (1, 2):
             ledger.candidates.intend("bf-1", "d" * 64, ANA)
-            ledger.candidates.record_measurements(
-                "bf-1", n, [MeasurementRecord("candidate", None, "rows", str(n))], ANA
-            )
+            ledger.candidates.record_measurements("bf-1", n, [Measurement("candidate", None, "rows", str(n))], ANA)
         again = [
-            MeasurementRecord("partition", DAYS[0], "sum(x)", "0.10", exact=False),
-            MeasurementRecord("partition", DAYS[1], "sum(x)", None),
+            Measurement("partition", DAYS[0], "sum(x)", "0.10", exact=False),
+            Measurement("partition", DAYS[1], "sum(x)", None),
         ]
         assert ledger.candidates.record_measurements("bf-1", 1, again, ANA) == 2
         assert ledger.candidates.measurements("bf-1", 1) == tuple(again)
-        assert ledger.candidates.measurements("bf-1", 2) == (MeasurementRecord("candidate", None, "rows", "2"),)
+        assert ledger.candidates.measurements("bf-1", 2) == (Measurement("candidate", None, "rows", "2"),)
 
     def test_judged_numbers_stay(self, ledger: Ledger):
         """After a verdict other numbers are refused, and the same ones again are no news."""
         run_in(ledger, S.STAGED)
         ledger.candidates.intend("bf-1", "d" * 64, ANA)
         ledger.candidates.record("bf-1", 1, None, "11", ANA)
-        numbers = [MeasurementRecord("candidate", day, "rows", "1") for day in DAYS]
+        numbers = [Measurement("candidate", day, "rows", "1") for day in DAYS]
         ledger.candidates.record_measurements("bf-1", 1, numbers, ANA)
         judge(ledger, passed=False)
         before = actions(ledger)

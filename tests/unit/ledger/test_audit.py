@@ -22,12 +22,13 @@ from sqlalchemy import Connection, text
 
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import EngineError, ManifestTampered, StateRefused
-from errata.ledger import Ledger, MeasurementRecord, entry_hash
+from errata.ledger import Ledger, entry_hash
 from errata.ledger.audit.chain import link_bytes, verify_chain
 from errata.ledger.audit.measurement_digest import digest_measurements
 from errata.ledger.schema.definition import manifest, part
 from errata.model.audit import GENESIS
 from errata.model.run import RunState
+from errata.ports.measure import Measurement
 from unit.ledger.only import sqlite_only
 from unit.ledger.shell import Shell
 from unit.ledger.steps import ANA, BO, adopt, bring, judge, manifest_bytes, must_claim, plan, publish, roll_back, run_in
@@ -35,10 +36,10 @@ from unit.ledger.steps import ANA, BO, adopt, bring, judge, manifest_bytes, must
 FIELDS = ("previous", "hash", "at", "person", "os_user", "host", "single_user", "action", "run_id", "body")
 AGAIN = "INSERT INTO measurement SELECT 1000 + id, run_id, candidate_n, scope, partition, name, value, exact"
 NUMBERS = (
-    MeasurementRecord("prior", "2026-01-01", "rows", "2"),
-    MeasurementRecord("candidate", "2026-01-01", "rows", "3"),
-    MeasurementRecord("candidate", "2026-01-01", "mean", "0.1", exact=False),
-    MeasurementRecord("candidate", None, "note", None),
+    Measurement("prior", "2026-01-01", "rows", "2"),
+    Measurement("candidate", "2026-01-01", "rows", "3"),
+    Measurement("candidate", "2026-01-01", "mean", "0.1", exact=False),
+    Measurement("candidate", None, "note", None),
 )
 
 
@@ -243,7 +244,7 @@ def measured(ledger: Ledger) -> Iterator[Connection]:
     for n in (1, 2):
         ledger.candidates.intend("bf-1", "d", ANA)
         ledger.candidates.record("bf-1", n, None, str(n), ANA)
-    ledger.candidates.record_measurements("bf-1", 1, [MeasurementRecord("candidate", "2026-01-01", "rows", "0")], ANA)
+    ledger.candidates.record_measurements("bf-1", 1, [Measurement("candidate", "2026-01-01", "rows", "0")], ANA)
     ledger.candidates.record_measurements("bf-1", 1, NUMBERS, ANA)
     ledger.candidates.record_measurements("bf-1", 2, NUMBERS, ANA)
     judge(ledger, passed=True)
@@ -324,7 +325,7 @@ def test_numbers_that_were_never_logged_are_named(ledger: Ledger, measured: Conn
 def test_a_digest_is_of_the_numbers_and_not_of_their_order(draw: DataObject):
     """Shuffled numbers have the same digest; any other collection of numbers has another."""
     texts = sampled_from(["", "a", "b"])
-    one = builds(MeasurementRecord, texts, none() | texts, texts, none() | texts, booleans())
+    one = builds(Measurement, texts, none() | texts, texts, none() | texts, booleans())
     numbers, others = draw.draw(lists(one, max_size=4)), draw.draw(lists(one, max_size=4))
     assert digest_measurements(draw.draw(permutations(numbers))) == digest_measurements(numbers)
     assert (digest_measurements(numbers) == digest_measurements(others)) == (Counter(numbers) == Counter(others))

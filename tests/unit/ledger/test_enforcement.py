@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from errata.ledger import CandidateState, Ledger, MeasurementRecord
+from errata.ledger import CandidateState, Ledger
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.schema.definition import metadata
@@ -25,6 +25,7 @@ from errata.model.run import (
     PublicationState,
     RunState,
 )
+from errata.ports.measure import Measurement
 from unit.ledger.only import postgres_only, sqlite_only
 from unit.ledger.shell import Shell, refused
 from unit.ledger.steps import (
@@ -57,7 +58,7 @@ def full(ledger: Ledger) -> Ledger:
     ledger.runs.move("bf-1", RunState.STAGED, actor=ANA)
     ledger.candidates.intend("bf-1", "d", ANA)
     ledger.candidates.record("bf-1", 1, None, "5", ANA)
-    ledger.candidates.record_measurements("bf-1", 1, [MeasurementRecord("c", None, "rows", "1")], ANA)
+    ledger.candidates.record_measurements("bf-1", 1, [Measurement("c", None, "rows", "1")], ANA)
     ledger.approvals.accept_warning("bf-1", "drift", "known", "bo", BO)
     judge(ledger, passed=True)
     ledger.releases.record("bf-1", {"of": "s"}, candidate_n=1, person="bo", kind="release", actor=BO)
@@ -153,7 +154,7 @@ def test_numbers_without_a_verdict_are_removed_but_never_changed_or_replaced(led
     """Measuring again removes the old numbers; no other way leads to different ones under the same row."""
     run_in(ledger, RunState.STAGED)
     ledger.candidates.intend("bf-1", "d", ANA)
-    ledger.candidates.record_measurements("bf-1", 1, [MeasurementRecord("candidate", DAYS[0], "rows", "1")], ANA)
+    ledger.candidates.record_measurements("bf-1", 1, [Measurement("candidate", DAYS[0], "rows", "1")], ANA)
     refused(lambda: shell.execute("UPDATE measurement SET value = '2'"), "kept as written")
     refused(lambda: shell.execute(shell.replace("measurement", "id")), "never replaced|kept as written")
     if not shell.is_postgres:

@@ -14,10 +14,11 @@ import pytest
 from sqlalchemy import Connection, text
 
 from errata.canonical import canonical_bytes, to_plain
-from errata.ledger import AuditCheck, Ledger, entry_hash
+from errata.ledger import Ledger, entry_hash
 from errata.ledger.audit.chain import verify_chain
 from errata.ledger.schema.definition import audit
 from errata.model.audit import GENESIS, Actor, AuditEntry, Head
+from errata.views import AuditView
 from unit.ledger.shell import Shell
 from unit.ledger.steps import ANA, BO, plan
 from unit.ledger.test_audit import _disarm
@@ -32,7 +33,7 @@ class Forger:
         self.conn, self.true = conn, entries
         self.heads = [Head(ledger_id, "p", one.seq, one.hash, one.at) for one in entries if one.seq % EVERY == 0]
 
-    def check(self, entries: list[AuditEntry], *, heads: bool = True) -> AuditCheck:
+    def check(self, entries: list[AuditEntry], *, heads: bool = True) -> AuditView:
         with self.conn.begin() as outer:
             self.conn.execute(text("DELETE FROM audit"))
             if entries:

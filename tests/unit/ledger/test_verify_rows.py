@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from errata.canonical import canonical_bytes
-from errata.ledger import Ledger, MeasurementRecord
+from errata.ledger import Ledger
 from errata.ledger.audit.chain import verify_chain
 from errata.ledger.audit.replay import TABLES
 from errata.ledger.privacy.pseudonyms import PersonRegistry, use_registry
@@ -17,6 +17,7 @@ from errata.ledger.schema import definition as schema
 from errata.model.chunk_outcome import ChunkOutcome
 from errata.model.manifest import Chunk
 from errata.model.run import ChunkState, RunState
+from errata.ports.measure import Measurement
 from unit.ledger.steps import (
     ALIVE,
     ANA,
@@ -51,7 +52,7 @@ def governed(ledger: Ledger) -> Iterator[Connection]:
     ledger.runs.move("bf-1", RunState.STAGED, actor=ANA)
     ledger.candidates.intend("bf-1", "d" * 64, ANA)
     ledger.candidates.record("bf-1", 1, "10", "11", ANA)
-    ledger.candidates.record_measurements("bf-1", 1, [MeasurementRecord("candidate", "2026-01-01", "rows", "3")], ANA)
+    ledger.candidates.record_measurements("bf-1", 1, [Measurement("candidate", "2026-01-01", "rows", "3")], ANA)
     ledger.approvals.accept_warning("bf-1", "revenue", "known campaign", "bo", BO, "f" * 64)
     checks = [{"name": "revenue", "level": "warn", "accepted_by": "bo"}]
     ledger.candidates.record_verdict("bf-1", 1, True, checks, "t" * 64, ANA)  # noqa: FBT003

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from errata.errors import StateRefused
-from errata.gate.candidate import load_measurements
 from errata.gate.diff.movements import build_metric_moves
 from errata.ledger import CandidateRecord, CandidateState, RunRecord
 from errata.model.manifest import Manifest, count_untouched_partitions
@@ -36,7 +35,7 @@ def compare_candidate(
 ) -> DiffView:
     """Compare the candidate with the prior output; columns classified after the plan are masked as well."""
     snapshot, base, target = candidate.snapshot_id or "", candidate.base_snapshot_id, manifest.target
-    stored = load_measurements(workspace, run, candidate)
+    stored = workspace.ledger.candidates.measurements(run.run_id, candidate.n)
     masking = replace(manifest, classified=list_masked_columns(workspace, manifest))
     return DiffView(
         run.run_id,

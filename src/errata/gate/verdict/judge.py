@@ -9,7 +9,7 @@ had some before or has some in its inputs) and ``foreign`` (a scan found rows of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from decimal import localcontext
 
 from errata.gate.verdict.builtin import judge_partition, judge_whole_candidate
@@ -27,51 +27,42 @@ _PRECISION = 100  # Spark's decimals have up to 38 digits, and a product of two 
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
-    """A warning accepted by a person, by the rule's name."""
-
-    name: str
-    why: str
-    person: str
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """All results; ``passed`` when nothing blocks and every warning is accepted."""
 
     passed: bool
     checks: tuple[CheckResult, ...]
-    unused_acceptances: tuple[str, ...] = field(default=())
 
     @property
     def problems(self) -> tuple[CheckResult, ...]:
         """Results that keep the candidate from passing."""
-        return tuple(c for c in self.checks if c.level == BLOCK or (c.level == WARN and c.accepted_by is None))
+        return tuple(filter(_is_open, self.checks))
 
 
 def judge_candidate(
     manifest: Manifest,
     measurements: Iterable[Measurement],
     facts: CandidateSummary,
-    acceptances: Iterable[Acceptance] = (),
+    accepted: Mapping[str, str] | None = None,
 ) -> Verdict:
-    """Judge a candidate; for other thresholds, pass the manifest with its rules replaced."""
+    """Judge a candidate; for other thresholds, pass the manifest with its rules replaced.
+
+    ``accepted`` is the person who accepted the warnings of a rule, by the rule's name.
+    """
     numbers = MeasurementIndex({(m.scope, m.partition, m.name): m for m in measurements})
-    accepted = {a.name: a for a in acceptances}
     with localcontext(prec=_PRECISION):
-        results = tuple(_apply_acceptance(result, accepted) for result in _iterate_results(manifest, numbers, facts))
-    warned = {result.name for result in results if result.level == WARN}
-    open_problems = any(r.level == BLOCK or (r.level == WARN and r.accepted_by is None) for r in results)
-    return Verdict(not open_problems, results, tuple(sorted(set(accepted) - warned)))
+        results = tuple(
+            _apply_acceptance(result, accepted or {}) for result in _iterate_results(manifest, numbers, facts)
+        )
+    return Verdict(not any(map(_is_open, results)), results)
 
 
-def _apply_acceptance(result: CheckResult, accepted: Mapping[str, Acceptance]) -> CheckResult:
-    acceptance = accepted.get(result.name)
-    if result.level != WARN or acceptance is None:
-        return result
-    return CheckResult(
-        result.name, result.partition, result.value, result.level, result.message, accepted_by=acceptance.person
-    )
+def _is_open(check: CheckResult) -> bool:
+    return check.level == BLOCK or (check.level == WARN and check.accepted_by is None)
+
+
+def _apply_acceptance(result: CheckResult, accepted: Mapping[str, str]) -> CheckResult:
+    return replace(result, accepted_by=accepted.get(result.name)) if result.level == WARN else result
 
 
 def _iterate_results(manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary) -> Iterator[CheckResult]:

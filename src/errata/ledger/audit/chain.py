@@ -25,9 +25,9 @@ from errata.ledger.audit.replay import AuditReplay, ReplayEntry
 from errata.ledger.audit.verify_rows import find_difference
 from errata.ledger.db.database import Tx
 from errata.ledger.privacy.pseudonyms import current_registry
-from errata.ledger.records import AuditCheck
 from errata.ledger.schema.definition import audit, audit_head, metadata, run
 from errata.model.audit import GENESIS, Actor, AuditEntry, Head
+from errata.views.audit import AuditView
 
 _PAGE = 1000
 MOVE = "move"
@@ -135,7 +135,7 @@ def find_uncovered_since(conn: Connection, seq: int) -> str | None:
     return conn.execute(query).scalar()
 
 
-def verify_chain(conn: Connection, heads: Sequence[Head] = ()) -> AuditCheck:
+def verify_chain(conn: Connection, heads: Sequence[Head] = ()) -> AuditView:
     """Walk the chain, compare it with heads exported elsewhere, then with the stored rows.
 
     The result names the first entry that is wrong or missing.
@@ -148,7 +148,7 @@ def verify_chain(conn: Connection, heads: Sequence[Head] = ()) -> AuditCheck:
         seq, last = row.seq, row.hash
         told.hear(row)
         if denied := witness.find_contradiction(seq, last):
-            return AuditCheck(ok=False, entries=seq, first_bad=denied[0], reason=denied[1], head=last)
+            return AuditView(ok=False, entries=seq, first_bad=denied[0], reason=denied[1], head=last)
     # only a chain that is whole can be compared with the rows: a missing entry would look like a missing row
     reason = _find_truncation(conn, seq, last) or witness.find_missing_entry(seq)
     if reason is not None:
@@ -157,7 +157,7 @@ def verify_chain(conn: Connection, heads: Sequence[Head] = ()) -> AuditCheck:
     first_bad, reason = (None, reason) if reason else find_misreported(conn, told.measured) or (None, None)
     if reason is None and (found := find_difference(conn, told.account)):
         first_bad, reason = found.seq, found.told
-    return AuditCheck(reason is None, seq, first_bad, reason, last)
+    return AuditView(reason is None, seq, first_bad, reason, last)
 
 
 class _HeadComparison:
@@ -212,8 +212,8 @@ class _LogState:
             self.measured[row.run_id, body.get("n")] = (row.seq, body.get("digest"))
 
 
-def _build_failure(seq: int, reason: str, head: str) -> AuditCheck:
-    return AuditCheck(ok=False, entries=seq, first_bad=seq + 1, reason=reason, head=head)
+def _build_failure(seq: int, reason: str, head: str) -> AuditView:
+    return AuditView(ok=False, entries=seq, first_bad=seq + 1, reason=reason, head=head)
 
 
 def _iterate_rows(conn: Connection) -> Iterator[Row[Any]]:

@@ -15,9 +15,9 @@ from errata.ledger.audit.chain import (
 )
 from errata.ledger.audit.excerpt import AuditExcerpt, load_excerpt
 from errata.ledger.privacy.people import reveal_entry
-from errata.ledger.records import AuditCheck
 from errata.ledger.store.base import Store, find_run
 from errata.model.audit import Actor, AuditEntry, Head
+from errata.views.audit import AuditView
 
 
 class AuditLog(Store):
@@ -42,7 +42,7 @@ class AuditLog(Store):
         """The audit from this run's first entry to the head, without the content of other runs' entries."""
         return self._read(lambda conn: load_excerpt(conn, find_run(conn, run_id).run_id))
 
-    def verify(self, heads: Sequence[Head] = ()) -> AuditCheck:
+    def verify(self, heads: Sequence[Head] = ()) -> AuditView:
         """Verify the whole chain, compare it with heads exported elsewhere, and compare the rows with it."""
         return self._read(lambda conn: verify_chain(conn, heads))
 

@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from errata.canonical import canonical_bytes, sha256
-from errata.ledger.records import MeasurementRecord
 from errata.ledger.schema.definition import measurement
+from errata.ports.measure import Measurement
 
 MEASURED = "candidate.measured"
 _PAGE = 1000
@@ -24,12 +24,12 @@ LoggedDigest = tuple[int, str]
 """The number of an audit entry, and the digest it carries."""
 
 
-def digest_measurements(measurements: Iterable[MeasurementRecord]) -> str:
+def digest_measurements(measurements: Iterable[Measurement]) -> str:
     """SHA-256 of the canonical bytes of these measurements."""
     return sha256(measurement_bytes(measurements))
 
 
-def measurement_bytes(measurements: Iterable[MeasurementRecord]) -> bytes:
+def measurement_bytes(measurements: Iterable[Measurement]) -> bytes:
     """The canonical JSON of ``[[scope, partition, name, value, exact], …]``, sorted, null first."""
     rows = sorted(([m.scope, m.partition, m.name, m.value, m.exact] for m in measurements), key=_null_first)
     return canonical_bytes(rows)
@@ -39,7 +39,7 @@ def _null_first(row: list[Any]) -> list[tuple[bool, Any]]:
     return [(item is not None, item) for item in row]
 
 
-def load_measurements(conn: Connection, run_id: str, n: int) -> tuple[MeasurementRecord, ...]:
+def load_measurements(conn: Connection, run_id: str, n: int) -> tuple[Measurement, ...]:
     """Measurements of this candidate, in the order they were recorded."""
     where = (measurement.c.run_id == run_id) & (measurement.c.candidate_n == n)
     query = select(measurement).where(where).order_by(measurement.c.id)
@@ -69,8 +69,8 @@ def _iterate_digests(conn: Connection) -> Iterator[tuple[CandidateKey, str]]:
                 yield candidate, "no digest: they are not what Errata writes"
 
 
-def _measurement_from_row(row: Row[Any]) -> MeasurementRecord:
-    return MeasurementRecord(row.scope, row.partition, row.name, row.value, row.exact)
+def _measurement_from_row(row: Row[Any]) -> Measurement:
+    return Measurement(row.scope, row.partition, row.name, row.value, row.exact)
 
 
 _EMPTY_DIGEST = digest_measurements(())

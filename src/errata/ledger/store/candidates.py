@@ -18,13 +18,14 @@ from errata.ledger.audit.chain import append_entry
 from errata.ledger.audit.measurement_digest import MEASURED, digest_measurements, load_measurements
 from errata.ledger.db.database import Tx
 from errata.ledger.privacy.pseudonyms import current_registry
-from errata.ledger.records import CandidateRecord, CandidateState, MeasurementRecord, RunRecord, VerdictRecord
+from errata.ledger.records import CandidateRecord, CandidateState, RunRecord, VerdictRecord
 from errata.ledger.schema.definition import candidate, measurement, verdict
 from errata.ledger.schema.trigger_rules import CANDIDATE_MOVES
 from errata.ledger.store.base import Refusal, Store, find_run, move_run, require_state, to_json_text
 from errata.model.audit import Actor
 from errata.model.refs import candidate_branch
 from errata.model.run import RunState
+from errata.ports.measure import Measurement
 
 _CAN_VALIDATE = (RunState.STAGED, RunState.REJECTED, RunState.VALIDATED, RunState.PART_PUBLISHED)
 _CAN_ASSEMBLE = (RunState.RUNNING, *_CAN_VALIDATE)  # a canary is assembled from the first chunks of a running run
@@ -95,7 +96,7 @@ class Candidates(Store):
         found = self.list(run_id)
         return found[-1] if found else None
 
-    def record_measurements(self, run_id: str, n: int, measurements: Iterable[MeasurementRecord], actor: Actor) -> int:
+    def record_measurements(self, run_id: str, n: int, measurements: Iterable[Measurement], actor: Actor) -> int:
         """Replace the measurements of this candidate; returns their number.
 
         Once there is a verdict, different measurements are refused and the same ones change nothing.
@@ -119,7 +120,7 @@ class Candidates(Store):
 
         return self._write(actor, work)
 
-    def measurements(self, run_id: str, n: int) -> tuple[MeasurementRecord, ...]:
+    def measurements(self, run_id: str, n: int) -> tuple[Measurement, ...]:
         """Measurements of this candidate, in the order they were recorded."""
         return self._read(lambda conn: load_measurements(conn, run_id, n))
 
