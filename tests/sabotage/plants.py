@@ -320,14 +320,14 @@ PLANTS = (
     Plant(
         "a commit lands without the guard",
         "publishing/replacement.py",
-        "            GUARD: _FOREVER_DAYS,\n",
+        "            GUARD: FOR_EVER_DAYS,\n",
         "",
         (f"{REPLACE}a_commit_touches_every_ref_it_relies_on",),
     ),
     Plant(
         "rows that are written anew hang on no branch",
         "publishing/replacement.py",
-        "        refs[branch] = ROWS_DAYS\n",
+        "        refs[branch] = STEP_DAYS\n",
         "",
         (f"{REPLACE}rows_that_are_written_anew_hang_on_a_branch_that_the_commit_touches",),
     ),

@@ -54,8 +54,8 @@ IN_ICEBERG = (
     Plant(
         "an answer that says nothing is the end",
         REFS_PY,
-        "_mentions_any(error, *_LOST_RACE, *_NO_CLEAR_ANSWER)),\n",
-        "_mentions_any(error, *_LOST_RACE)),\n",
+        "_mentions_any(error, *_LOST_RACE, *_NO_CLEAR_ANSWER), tries",
+        "_mentions_any(error, *_LOST_RACE), tries",
         (f"{REFS}an_act_is_repeated_until_the_catalog_answers_clearly",),
     ),
     # ------------------------------------------------------------------------------------------------ lists of files

@@ -12,12 +12,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from errata.engines.iceberg.commits.java import JavaIceberg
-from errata.engines.iceberg.commits.refs import DAY_MS, open_branch
+from errata.engines.iceberg.commits.refs import open_branch
 from errata.engines.iceberg.commits.side_tables import IcebergSideTables
 from errata.engines.iceberg.commits.staging import IcebergStaging
 from errata.errors import EngineError, RunExpired
 from errata.model.manifest import NewColumn
-from errata.model.refs import GUARD, pre_tag, pub_tag, run_branch, undo_branch
+from errata.model.refs import DAY_MS, GUARD, pre_tag, pub_tag, run_branch, undo_branch
 from errata.ports.publish import Outcome
 from support.bare import ACCOUNT, BareTable, publishing
 

@@ -9,10 +9,10 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from errata.engines.iceberg.commits.java import JavaIceberg
-from errata.engines.iceberg.commits.refs import DAY_MS, count_manifests, drop_refs, ensure_guard, open_branch
+from errata.engines.iceberg.commits.refs import count_manifests, drop_refs, ensure_guard, open_branch
 from errata.errors import RunExpired
 from errata.model.partition import NULL, Grain, from_ordinal
-from errata.model.refs import GUARD
+from errata.model.refs import DAY_MS, GUARD
 from support.bare import ACCOUNT, AT, DAY, BareTable, days, publishing
 
 ONE, TWO, THREE = "2026-01-01", "2026-01-02", "2026-01-03"

@@ -23,6 +23,7 @@ from errata.model.audit import Actor
 from errata.model.manifest import Chunk, InputPin, Manifest
 from errata.model.partition import format_ranges, sort_oldest_first, widen_partitions
 from errata.model.rebase import list_rebase_tags
+from errata.model.refs import DAY_MS, RUN_DAYS
 from errata.model.run import RunState
 from errata.planning.repin import input_from_pin, needs_repin, repin_input
 from errata.ports.tables import InputState
@@ -34,7 +35,6 @@ from errata.workspace import Workspace
 LIVE_WINS = "live_wins"
 MAX_REBASES = 3
 """Rebases per run; a partition that is written all the time needs a freeze or a quieter hour."""
-PIN_DAYS = 45
 _REBASEABLE_STATES = (RunState.STAGED, RunState.VALIDATED)
 
 
@@ -173,7 +173,7 @@ def tag_newest_rebase(workspace: Workspace, actor: Actor, run: RunRecord) -> Non
     rebases = workspace.ledger.rebases.list(run.run_id)
     if not rebases:
         return
-    keep, now = PIN_DAYS * 86_400_000, int(workspace.now().timestamp() * 1000)
+    keep, now = RUN_DAYS * DAY_MS, int(workspace.now().timestamp() * 1000)
     made = [
         workspace.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
         for (table, tag), snapshot in list_rebase_tags(run.run_id, run.table, rebases[-1]).items()

@@ -94,3 +94,8 @@ def _quote_text(value: str) -> str:
 def quoted(name: str) -> str:
     """One identifier, quoted."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def quote_table(identifier: str) -> str:
+    """``catalog.namespace.table`` with every part quoted."""
+    return ".".join(map(quoted, identifier.split(".")))

@@ -12,6 +12,13 @@ from errata.model.manifest import InputPin
 PREFIX = "errata_"
 GUARD = "errata_guard"
 
+DAY_MS = 86_400_000
+FOR_EVER_DAYS = 36_500
+RUN_DAYS = 45
+"""How long the branch and the pins of a run live."""
+STEP_DAYS = 7
+"""How long refs live that serve one step: a candidate, a publication's tag, rows written for a publication."""
+
 
 def run_branch(run_id: str) -> str:
     """Branch to which attempts append."""

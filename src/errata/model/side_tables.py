@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from errata.model.manifest import Manifest, TargetPin
+from errata.model.partition_sql import quote_table, quoted
 from errata.model.product import Publish, Target
 
 SIDE_TABLE_MODES = frozenset({"corrections", "version", "swap_view"})
@@ -79,15 +80,15 @@ CAST(NULL AS STRING) AS `errata_run_id`, CAST(NULL AS INT) AS `errata_version` F
     """
     made = []
     if publish.corrections in missing:
-        key = ", ".join(map(_quote_name, target.key))
+        key = ", ".join(map(quoted, target.key))
         made.append(
             _build_create_statement(
                 publish.corrections or "", "", f"{key}, {_build_null_columns(CORRECTION_COLUMNS)}", target.table
             )
         )
     if publish.versions in missing:
-        field = f"{_TRANSFORMS[transform]}({_quote_name(target.column)})" if transform in _TRANSFORMS else ""
-        spec = f"PARTITIONED BY ({field or _quote_name(target.column)}, {_quote_name(VERSION)}) "
+        field = f"{_TRANSFORMS[transform]}({quoted(target.column)})" if transform in _TRANSFORMS else ""
+        spec = f"PARTITIONED BY ({field or quoted(target.column)}, {quoted(VERSION)}) "
         made.append(
             _build_create_statement(
                 publish.versions or "", spec, f"*, {_build_null_columns(VERSION_COLUMNS)}", target.table
@@ -97,17 +98,9 @@ CAST(NULL AS STRING) AS `errata_run_id`, CAST(NULL AS INT) AS `errata_version` F
 
 
 def _build_create_statement(table: str, spec: str, columns: str, target: str) -> str:
-    selected = f"SELECT {columns} FROM {_quote_table(target)} WHERE false"  # noqa: S608 - quoted names and our own words
-    return f"CREATE TABLE IF NOT EXISTS {_quote_table(table)} USING iceberg {spec}{_PROPERTIES} AS {selected}"
+    selected = f"SELECT {columns} FROM {quote_table(target)} WHERE false"  # noqa: S608 - quoted names and our own words
+    return f"CREATE TABLE IF NOT EXISTS {quote_table(table)} USING iceberg {spec}{_PROPERTIES} AS {selected}"
 
 
 def _build_null_columns(columns: dict[str, str]) -> str:
-    return ", ".join(f"CAST(NULL AS {kind}) AS {_quote_name(name)}" for name, kind in columns.items())
-
-
-def _quote_name(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _quote_table(table: str) -> str:
-    return ".".join(map(_quote_name, table.split(".")))
+    return ", ".join(f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in columns.items())

@@ -14,6 +14,9 @@ from decimal import Decimal, localcontext
 SCALARS = ("boolean", "int", "long", "float", "double", "date", "timestamp", "timestamptz", "string", "binary")
 _ALIASES = {"bigint": "long", "bool": "boolean", "integer": "int", "list": "array"}
 _SPARK = {"long": "bigint", "timestamp": "timestamp_ntz", "timestamptz": "timestamp"}
+_FROM_SPARK = {name: kind for kind, name in _SPARK.items()} | {"smallint": "int", "tinyint": "int"}
+PARTITION_TYPES = ("date", "timestamp", "timestamptz", "string", "int", "long")
+"""Types that the partition column of a target may have."""
 _NUMBERS = ("int", "long", "float", "double", "decimal")
 _TIMES = ("date", "timestamp", "timestamptz")
 _BOUNDS = {"int": 2**31, "long": 2**63}
@@ -64,6 +67,25 @@ def to_spark_type(text: str) -> str:
     if written is None:
         raise ValueError(f"{text!r} is not a type")
     return written
+
+
+def to_spark_scalar(text: str) -> str | None:
+    """The Spark name of a plain type; None for nested and unknown types.
+
+    >>> to_spark_scalar("timestamptz"), to_spark_scalar("list<int>"), to_spark_scalar("uuid")
+    ('timestamp', None, None)
+    """
+    written = _render_type(text, _SPARK)
+    return None if written is None or "<" in written else written
+
+
+def from_spark_scalar(simple: str) -> str:
+    """The type of a plain column that Spark shows as ``simple``; other text stays as it is.
+
+    >>> from_spark_scalar("bigint"), from_spark_scalar("decimal(9,4)")
+    ('long', 'decimal(9,4)')
+    """
+    return _FROM_SPARK.get(simple, simple)
 
 
 def _render_type(text: str, names: dict[str, str], quote: str = "") -> str | None:

@@ -11,12 +11,12 @@ from errata.model.manifest import NewColumn
 from errata.model.partition import Grain
 from errata.model.product import INEXACT, Product, Target
 from errata.model.side_tables import VERSION_COLUMNS, list_side_table_columns
+from errata.model.types import PARTITION_TYPES
 from errata.planning.era_coverage import check_coverage
 from errata.planning.request import list_input_partitions
 from errata.planning.shared_files import find_partition_unit, format_spec
 from errata.ports.tables import InputState, TargetState
 
-SUPPORTED_TYPES = ("date", "timestamp", "timestamptz", "string", "int", "long")
 _SHOWN = 3
 
 
@@ -83,8 +83,8 @@ def _find_partition_problems(product: Product, target: TargetState, types: Mappi
     if column not in types:
         return (f"{target.table} has no column {column}, which the product names as its partition column",)
     kind = types[column]
-    if kind not in SUPPORTED_TYPES:
-        return (f"{column} is {kind}; a partition column is one of {', '.join(SUPPORTED_TYPES)}",)
+    if kind not in PARTITION_TYPES:
+        return (f"{column} is {kind}; a partition column is one of {', '.join(PARTITION_TYPES)}",)
     if find_partition_unit(product.target, target) is None:
         spec = format_spec(target.partition_fields)
         return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errata.model.partition_sql import quoted
+from errata.model.partition_sql import quote_table, quoted
 from errata.ports.tables import TargetState
 from errata.text.numbers import plural
 
@@ -26,7 +26,7 @@ def describe_unnameable(target: TargetState, column: str) -> str:
     first, end = _EDGES[kind]
     is_late = [name.startswith("+") for name in names]
     edges = [f"{quoted(column)} >= {end}"] * any(is_late) + [f"{quoted(column)} < {first}"] * (not all(is_late))
-    table = ".".join(quoted(part) for part in target.table.split("."))
+    table = quote_table(target.table)
     delete = f"DELETE FROM {table} WHERE {' OR '.join(edges)}"  # noqa: S608 - for people to run
     be = "is" if len(names) == 1 else "are"
     return (

@@ -11,12 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from errata.model.manifest import TargetPin
-from errata.model.refs import rest_branch
+from errata.model.refs import STEP_DAYS, rest_branch
 from errata.model.table import DataFile
 from errata.ports.publish import CarriedOver, PublishTable
-
-ROWS_DAYS = 7
-"""Days that branches with rewritten rows must live after the commit that adds them."""
 
 REWRITE = "rewrite"
 
@@ -55,7 +52,7 @@ class CarryState:
     @property
     def refs(self) -> dict[str, int]:
         """The branch that the commit relies on, with the days it must live."""
-        return {self.branch: ROWS_DAYS} if self.source else {}
+        return {self.branch: STEP_DAYS} if self.source else {}
 
 
 NOTHING_CARRIED = CarryState()

@@ -14,7 +14,7 @@ from typing import Any
 from errata.errors import EngineError, ErrataError, PublishConflict
 from errata.failpoints import failpoint
 from errata.model.manifest import TargetPin
-from errata.model.refs import GUARD, rows_branch, undo_branch
+from errata.model.refs import FOR_EVER_DAYS, GUARD, STEP_DAYS, rows_branch, undo_branch
 from errata.model.table import Commit, DataFile, FileSets, find_columns_to_add, group_by_partition
 from errata.ports.publish import (
     SCOPE_PROPERTY,
@@ -27,7 +27,7 @@ from errata.ports.publish import (
     TableVersion,
     scope_digest,
 )
-from errata.publishing.carry_over import NOTHING_CARRIED, ROWS_DAYS, CarryState, carry_over, shares_files
+from errata.publishing.carry_over import NOTHING_CARRIED, CarryState, carry_over, shares_files
 from errata.publishing.conflict import (
     PartitionChanges,
     classify_changes,
@@ -43,7 +43,6 @@ from errata.publishing.unrecorded import find_landed_by_files, find_unrecorded
 from errata.text.numbers import plural
 
 MAX_TRIES = 6
-_FOREVER_DAYS = 36_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +307,7 @@ def _try_commit(
             **order.keep_refs,
             **carried.refs,
             undo_branch(publication_id): order.undo_days,
-            GUARD: _FOREVER_DAYS,
+            GUARD: FOR_EVER_DAYS,
         },
         pre_days=order.undo_days if found.with_deletes else 3,
         properties={
@@ -349,7 +348,7 @@ def _rewrite_rows(order: Replacement, publication_id: str, table: PublishTable) 
     for n, (snapshot, partitions) in enumerate(order.rewrite.items(), 1):
         branch = rows_branch(publication_id, n)
         source = table.rewrite(order.target, branch, snapshot, partitions)
-        refs[branch] = ROWS_DAYS
+        refs[branch] = STEP_DAYS
         files = table.files_of(order.target, source, partitions)
         add |= group_by_partition(files, partitions)
         sources.append(source)

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from errata.engines.iceberg.commits.refs import DAY_MS, compute_ref_age, retry_commit
+from errata.engines.iceberg.commits.refs import compute_ref_age, retry_commit
 from errata.errors import EngineError
+from errata.model.refs import DAY_MS
 
 
 def test_a_ref_on_an_old_snapshot_lives_as_long_as_was_promised() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from errata.engines.spark.compute.output_contract import find_null_violation, is_assignable, to_spark_type
+from errata.engines.spark.compute.output_contract import find_null_violation
+from errata.model.types import is_assignable, to_spark_scalar
 
 
 @pytest.mark.parametrize(
@@ -29,8 +30,8 @@ def test_only_what_loses_nothing_fits(found: str, wanted: str, yes: bool):
 def test_plain_types_are_spelt_as_spark_spells_them():
     """Zones are the trap: Spark's timestamp is Iceberg's timestamptz."""
     kinds = ("long", "timestamp", "timestamptz", "decimal(9, 4)", "string", "list<int>")
-    assert [to_spark_type(kind) for kind in kinds] == [
-        "bigint", "timestamp_ntz", "timestamp", "decimal(9,4)", "string", None,
+    assert [to_spark_scalar(kind) for kind in kinds] == [
+        "bigint", "timestamp_ntz", "timestamp", "decimal(9, 4)", "string", None,
     ]  # fmt: skip
 
 

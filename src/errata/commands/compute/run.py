@@ -26,7 +26,7 @@ from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.product.throttle import Throttle
 from errata.model.rebase import Rebase
-from errata.model.refs import run_branch
+from errata.model.refs import RUN_DAYS, run_branch
 from errata.model.run import ChunkState, RunState
 from errata.publishing.recovery import recover_open_intents
 from errata.publishing.selection import read_refs
@@ -40,7 +40,6 @@ from errata.worker.loop import is_blocked, work_until_done
 from errata.workspace import Workspace
 
 S = RunState
-KEEP_DAYS = 45
 _COMPUTED_STATES = frozenset(
     {S.STAGED, S.VALIDATED, S.REJECTED, S.PUBLISHING, S.PART_PUBLISHED, S.PUBLISHED, S.SUPERSEDED, S.ROLLED_BACK}
 )
@@ -167,7 +166,7 @@ def _prepare_branch(workspace: Workspace, actor: Actor, run: RunRecord, manifest
         # audited before it is created, so that no branch exists without an audit entry
         intended = {"branch": run_branch(run.run_id), "table": target.staging.table}
         workspace.ledger.audit.note(run.run_id, actor, "refs.intended", intended)
-    guard = workspace.engines.staging.prepare(target, run.run_id, KEEP_DAYS)
+    guard = workspace.engines.staging.prepare(target, run.run_id, RUN_DAYS)
     failpoint("run.after_branch")
     if workspace.ledger.guards.get(target.table_uuid) != guard:
         workspace.ledger.guards.record(target.table_uuid, guard, actor, target.table)

@@ -15,7 +15,7 @@ from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Product, Role
-from errata.model.refs import base_tag, input_tags
+from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
 from errata.model.run import ACTIVE, AttemptState, ChunkState, RunState
 from errata.planning.build import Plan, build_own_input, build_plan
 from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_tags
@@ -28,9 +28,6 @@ from errata.planning.rule_check import refuse_flawed_rules
 from errata.ports.tables import ActiveRun, PastRun, TagOutcome
 from errata.views import PlanView
 from errata.workspace import Workspace
-
-PIN_DAYS = 45
-"""How long tags keep the pinned snapshots; a run that takes longer must be planned again."""
 
 
 def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
@@ -238,7 +235,7 @@ def tag_pinned_snapshots(
     """Tag the base and every pinned input; safe to repeat. A missing permission is recorded as a warning."""
     if run.state not in (RunState.PLANNED, RunState.APPROVED):
         return ()
-    keep, now = PIN_DAYS * 86_400_000, int(workspace.now().timestamp() * 1000)
+    keep, now = RUN_DAYS * DAY_MS, int(workspace.now().timestamp() * 1000)
     wanted: dict[tuple[str, str], str] = {}
     if manifest.target.base_snapshot_id:
         wanted[manifest.target.table, base_tag(run.run_id)] = manifest.target.base_snapshot_id

@@ -25,7 +25,7 @@ from errata.model.diff import MASK
 from errata.model.duration import to_days
 from errata.model.manifest import Manifest
 from errata.model.product import Role
-from errata.model.refs import PREFIX, before_tag, compare_view, preview_tag
+from errata.model.refs import DAY_MS, PREFIX, before_tag, compare_view, preview_tag
 from errata.model.run import RunState
 from errata.publishing.erasure import require_erasure_check
 from errata.publishing.preview_state import Preview, find_preview_owner, find_previews
@@ -37,7 +37,6 @@ from errata.workspace import Workspace
 
 REJECTED_SUFFIX = "_rejected"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
-_DAY_MS = 86_400_000
 
 
 @hint_next_step
@@ -182,7 +181,7 @@ def _create_preview(
 def _move_tag(
     workspace: Workspace, run: RunRecord, manifest: Manifest, table: str, snapshot_id: str, name: str
 ) -> None:
-    keep, now = to_days(manifest.rollback_window) * _DAY_MS, int(workspace.now().timestamp() * 1000)
+    keep, now = to_days(manifest.rollback_window) * DAY_MS, int(workspace.now().timestamp() * 1000)
     pin = workspace.engines.pins.move(table, snapshot_id, name, keep_ms=keep, now_ms=now)
     if pin.outcome != "not_pinned":
         return

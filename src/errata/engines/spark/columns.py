@@ -20,6 +20,7 @@ from errata.engines.spark.measure.checksums import row_hash_sql
 from errata.errors import UsageError
 from errata.model.partition import NULL, Grain, to_ordinal, value_from_text
 from errata.model.partition_sql import build_partition_filter, build_range_filter, fold_values, quoted
+from errata.model.types import PARTITION_TYPES, to_spark_type
 
 _TIME_PATTERNS = {Grain.HOUR: "yyyy-MM-dd'T'HH", Grain.DAY: "yyyy-MM-dd", Grain.MONTH: "yyyy-MM", Grain.YEAR: "yyyy"}
 _TEXT_SHAPES = {
@@ -38,26 +39,12 @@ _MAX_FLAT_RANGES = 32
 """Iceberg evaluates every range for every file: with 400 ranges, planning a scan of 100,000 files took 18 s."""
 _MAX_RANGES = 512
 """Limited because Spark analyses every range, but larger than any chunk, so that a chunk's ranges stay exact."""
-_SPARK_TYPES = {
-    "date": "date",
-    "timestamp": "timestamp_ntz",
-    "timestamptz": "timestamp",
-    "string": "string",
-    "int": "int",
-    "long": "bigint",
-}
-_TIME_TYPES = frozenset({"date", "timestamp", "timestamptz"})
 # to_json would round timestamps to milliseconds and leave NULL fields out
 JSON_OPTIONS = {
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-
-
-def quote_table(identifier: str) -> str:
-    """``catalog.namespace.table`` with every part quoted."""
-    return ".".join(quoted(part) for part in identifier.split("."))
 
 
 def partition_unit(column: str, column_type: str, grain: Grain) -> Column:
@@ -114,15 +101,14 @@ def in_partitions(column: str, column_type: str, grain: Grain, partitions: Itera
 
 def typed_partition(text: Column, column_type: str, grain: Grain) -> Column:
     """The first value of a partition in the column's type, from its text (by time) or its value (by value)."""
-    if grain.is_time and column_type != "string":
-        return F.to_timestamp(text, _TIME_PATTERNS[grain]).cast(_SPARK_TYPES[column_type])
-    return text.cast(_SPARK_TYPES[column_type])
+    value = F.to_timestamp(text, _TIME_PATTERNS[grain]) if grain.is_time and column_type != "string" else text
+    return value.cast(to_spark_type(column_type))
 
 
 def _refuse_mismatch(column: str, column_type: str, grain: Grain) -> None:
-    if column_type not in _SPARK_TYPES:
+    if column_type not in PARTITION_TYPES:
         raise UsageError(
-            f"partition column {column}: type {column_type} was refused; expected one of {', '.join(_SPARK_TYPES)}"
+            f"partition column {column}: type {column_type} was refused; expected one of {', '.join(PARTITION_TYPES)}"
         )
     if grain.is_time and column_type in ("int", "long"):
         raise UsageError(f"partition column {column}: grain {grain} was refused; a {column_type} has grain value")

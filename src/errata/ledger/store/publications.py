@@ -33,6 +33,7 @@ from errata.ledger.store.publication_rows import find_publication, load_publicat
 from errata.ledger.store.releases import require_release
 from errata.model.audit import Actor
 from errata.model.groups import GROUP_ACTIONS, RESUMED, build_hold_error, build_stopped_error
+from errata.model.refs import undo_branch
 from errata.model.run import PublicationState, RunState
 
 PublicationKind = Literal["publish", "rollback"]
@@ -96,7 +97,7 @@ class Publications(Store):
             row = {
                 "pub_id": pub_id, "run_id": run_id, "n": n, "kind": kind, "state": "intended", "table_name": table,
                 "partitions": to_json_text(list(partitions)), "person": person, "reason": reason,
-                "base_snapshot_id": base_snapshot_id, "undo_branch": f"errata_{pub_id}_undo",
+                "base_snapshot_id": base_snapshot_id, "undo_branch": undo_branch(pub_id),
                 "release": to_json_text(release or {}), "owner": to_json_text(owner) if owner else None,
                 "previous_run_state": run.state.value, "intended_at": tx.at, "lease_until": lease_until,
                 "audit_seq": seq,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from errata.model.manifest import TargetPin
 from errata.model.partition import NULL
-from errata.model.partition_sql import build_partition_filter, quoted
+from errata.model.partition_sql import build_partition_filter, quote_table, quoted
 from errata.model.side_tables import VERSION
 
 
@@ -25,12 +25,12 @@ def build_accepted_sql(versions: str, target: TargetPin, columns: Sequence[str],
     ]
     selected = ", ".join(map(quoted, columns))
     where = " OR ".join(terms) or "false"
-    return f"SELECT {selected} FROM {_quote_table(versions)} WHERE {where}"  # noqa: S608
+    return f"SELECT {selected} FROM {quote_table(versions)} WHERE {where}"  # noqa: S608
 
 
 def build_swapped_sql(versions: str, target: TargetPin, columns: Sequence[str], accepted: Mapping[str, int]) -> str:
     """``SELECT`` of the target with accepted partitions in place of its own."""
-    rest = f"SELECT {', '.join(map(quoted, columns))} FROM {_quote_table(target.table)}"  # noqa: S608
+    rest = f"SELECT {', '.join(map(quoted, columns))} FROM {quote_table(target.table)}"  # noqa: S608
     if not accepted:
         return rest
     outside = f"NOT ({_build_filter(target, list(accepted))})"
@@ -41,7 +41,3 @@ def build_swapped_sql(versions: str, target: TargetPin, columns: Sequence[str], 
 
 def _build_filter(target: TargetPin, partitions: Sequence[str]) -> str:
     return build_partition_filter(target.column, target.column_type, target.grain, partitions)
-
-
-def _quote_table(table: str) -> str:
-    return ".".join(map(quoted, table.split(".")))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from errata.model.manifest import TargetPin
-from errata.model.partition_sql import build_partition_filter
+from errata.model.partition_sql import build_partition_filter, quote_table, quoted
 from errata.model.types import normalize_type, to_spark_type
 
 CHANGES = ("added", "removed", "changed", "same")
@@ -31,11 +31,11 @@ def build_read_statements(table: str, name: str, snapshot_id: str) -> dict[str, 
     >>> build_read_statements("lake.fin.t", "preview", "42")["Spark"]
     "SELECT * FROM `lake`.`fin`.`t` VERSION AS OF 'preview'"
     """
-    quoted = ".".join(f'"{part}"' for part in table.split("."))
+    in_trino = ".".join(f'"{part}"' for part in table.split("."))
     return {
-        "Spark": f"SELECT * FROM {_quote_table(table)} VERSION AS OF '{name}'",  # noqa: S608 - names of our own making
-        "Spark, as a table": f"SELECT * FROM {_quote_table(table)}.{_quote_name(f'tag_{name}')}",  # noqa: S608
-        "Trino": f"SELECT * FROM {quoted} FOR VERSION AS OF '{name}'",  # noqa: S608
+        "Spark": f"SELECT * FROM {quote_table(table)} VERSION AS OF '{name}'",  # noqa: S608 - names of our own making
+        "Spark, as a table": f"SELECT * FROM {quote_table(table)}.{quoted(f'tag_{name}')}",  # noqa: S608
+        "Trino": f"SELECT * FROM {in_trino} FOR VERSION AS OF '{name}'",  # noqa: S608
         "PyIceberg": f'table.scan(snapshot_id=table.snapshot_by_name("{name}").snapshot_id)',
         "others": f"by snapshot id {snapshot_id}, until the candidate is made anew",
     }
@@ -52,21 +52,21 @@ def build_comparison_sql(
 ) -> str:
     """``SELECT`` of the key, ``change``, and ``old_…`` and ``new_…`` of every other column, for these partitions."""
     values = [name for name in columns if name not in target.key]
-    keys = [_mask_cell(_quote_name(name), name in masked, mask) + f" AS {_quote_name(name)}" for name in target.key]
+    keys = [_mask_cell(quoted(name), name in masked, mask) + f" AS {quoted(name)}" for name in target.key]
     taken = {name.casefold() for name in target.key}
     told = []
     for n, name in enumerate(values):
         for side in ("old", "new"):
             shown = _mask_cell(f"errata_{side}.c{n}", name in masked, mask)
-            told.append(f"{shown} AS {_quote_name(_find_free_name(f'{side}_{name}', taken))}")
+            told.append(f"{shown} AS {quoted(_find_free_name(f'{side}_{name}', taken))}")
     same = " AND ".join(
         _build_equality(f"errata_old.c{n}", f"errata_new.c{n}", target.columns[name]) for n, name in enumerate(values)
     )
     change = (
         "CASE WHEN errata_before = 0 THEN 'added' WHEN errata_after = 0 THEN 'removed' "
-        f"WHEN {same or 'true'} THEN 'same' ELSE 'changed' END AS {_quote_name(_find_free_name('change', taken))}"
+        f"WHEN {same or 'true'} THEN 'same' ELSE 'changed' END AS {quoted(_find_free_name('change', taken))}"
     )
-    group = ", ".join([*map(_quote_name, target.key), "errata_copy"])
+    group = ", ".join([*map(quoted, target.key), "errata_copy"])
     both = " UNION ALL ".join(_build_side(target, sides, values, partitions, side) for side in (0, 1))
     paired = (
         f"SELECT {group}, count_if(errata_side = 0) AS errata_before, count_if(errata_side = 1) AS errata_after, "  # noqa: S608
@@ -84,11 +84,11 @@ def _build_side(
     is_before = side == 0 and sides.before is not None
     table, name = (target.table, sides.before) if is_before else (target.staging.table, sides.dark)
     cells = [
-        f"CAST(NULL AS {to_spark_type(target.columns[one])})" if is_before and one in new else _quote_name(one)
+        f"CAST(NULL AS {to_spark_type(target.columns[one])})" if is_before and one in new else quoted(one)
         for one in values
     ]
     row = ", ".join(["0 AS r", *(f"{cell} AS c{n}" for n, cell in enumerate(cells))])
-    key = ", ".join(map(_quote_name, target.key))
+    key = ", ".join(map(quoted, target.key))
     ranked = [cell for cell, one in zip(cells, values, strict=True) if _is_ordered(target.columns[one])]
     number = f"row_number() OVER (PARTITION BY {key} ORDER BY {', '.join(ranked or [key])})"
     condition = (
@@ -98,7 +98,7 @@ def _build_side(
     )
     return (
         f"SELECT {key}, {number} AS errata_copy, {side} AS errata_side, struct({row}) AS errata_row "  # noqa: S608
-        f"FROM {_quote_table(table)} VERSION AS OF '{name}' WHERE {condition}"
+        f"FROM {quote_table(table)} VERSION AS OF '{name}' WHERE {condition}"
     )
 
 
@@ -123,11 +123,3 @@ def _find_free_name(name: str, taken: Collection[str]) -> str:
     while name.casefold() in taken:
         name = f"errata_{name}"
     return name
-
-
-def _quote_name(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _quote_table(table: str) -> str:
-    return ".".join(map(_quote_name, table.split(".")))

@@ -17,7 +17,6 @@ from errata.engines.iceberg.commits.java import (
     parse_span,
 )
 from errata.engines.iceberg.commits.refs import (
-    DAY_MS,
     compute_ref_age,
     count_manifests,
     ensure_guard,
@@ -29,14 +28,13 @@ from errata.engines.iceberg.commits.refs import (
 )
 from errata.errors import EngineError, RunExpired
 from errata.model.manifest import TargetPin
-from errata.model.refs import pre_tag, pub_tag, undo_branch
+from errata.model.refs import DAY_MS, STEP_DAYS, pre_tag, pub_tag, undo_branch
 from errata.model.table import Commit, DataFile, History, NewDelete, TableColumn, TableSchema, Touch
 from errata.ports.publish import CarriedOver, Outcome, PublicationCommit, PublicationLookup, PublishTable, TableVersion
 
 if TYPE_CHECKING:
     from errata.engines.spark.write.rewrite import SparkRewriter
 
-PUB_TAG_DAYS = 7
 _UNCHANGED = "main is unchanged"
 
 
@@ -203,7 +201,7 @@ class IcebergVersion:
         commit.createTag(before, int(head))
         commit.setAge(before, compute_ref_age(self._table, head, publication.pre_days))
         commit.createTag(after, int(made))
-        commit.setAge(after, PUB_TAG_DAYS * DAY_MS)
+        commit.setAge(after, STEP_DAYS * DAY_MS)
         for name, days in publication.keep_refs.items():
             # a REST catalog asserts only the refs that a commit changes, so every required ref is changed, by at least
             # a millisecond; retention is only ever extended
@@ -261,7 +259,7 @@ class IcebergPublishing:
             with self._java.commit(target.table) as commit:
                 if find_ref(commit.table(), tag) is None:
                     commit.createTag(tag, int(guard))
-                    commit.setAge(tag, compute_ref_age(commit.table(), guard, PUB_TAG_DAYS))
+                    commit.setAge(tag, compute_ref_age(commit.table(), guard, STEP_DAYS))
                     commit.swap()
 
         retry_commit(act)
@@ -340,7 +338,7 @@ class IcebergPublishing:
     ) -> str:
         """Open the branch, write the rows to it, and return its snapshot."""
         java, name = self._java, f"errata_{uuid.uuid4().hex}"
-        open_branch(java, target.table, branch, PUB_TAG_DAYS)
+        open_branch(java, target.table, branch, STEP_DAYS)
         scope = java.scope(table, target, partitions)
         java.bulk.stage(table, name, int(from_snapshot), scope, join_paths(paths))
         try:

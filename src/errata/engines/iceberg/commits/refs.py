@@ -10,15 +10,12 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
-
 from errata.engines.failures import cause_of, classify_error
 from errata.engines.iceberg.commits.java import JavaIceberg, parse_rows
+from errata.engines.retry import TRIES, retry
 from errata.errors import EngineError, RunExpired, StorageRefused
-from errata.model.refs import GUARD
+from errata.model.refs import DAY_MS, FOR_EVER_DAYS, GUARD
 
-DAY_MS = 86_400_000
-FOR_EVER_DAYS = 36_500
 T = TypeVar("T")
 _APPEND_TRIES = 30  # more than usual: the rows are already computed, and several workers append to the same branch
 _LOST_RACE = ("CommitFailedException", "PendingUpdateFailedException", "SQLITE_BUSY", "TableAlreadyExistsException")
@@ -53,19 +50,13 @@ def find_marked_snapshots(java: JavaIceberg, table: Any, key: str, value: str) -
     return tuple(row[0] for row in parse_rows(java.bulk.snapshots(table)) if f"{key}={value}" in row[4:])
 
 
-def retry_commit(act: Callable[[], T], attempts: int = 8) -> T:
+def retry_commit(act: Callable[[], T], attempts: int = TRIES) -> T:
     """Retry a commit until the catalog gives a clear answer.
 
     ``act`` must reload the table and first look for its own effect, because an earlier try may have landed.
     """
-    retry = Retrying(
-        stop=stop_after_attempt(attempts),
-        wait=wait_random_exponential(multiplier=0.05, max=1.0),
-        retry=retry_if_exception(lambda error: _mentions_any(error, *_LOST_RACE, *_NO_CLEAR_ANSWER)),
-        reraise=True,
-    )
     try:
-        return retry(act)
+        return retry(act, lambda error: _mentions_any(error, *_LOST_RACE, *_NO_CLEAR_ANSWER), tries=attempts)
     except Exception as error:
         if isinstance(classify_error(error, "", None), StorageRefused):
             raise StorageRefused(

@@ -11,7 +11,6 @@ from typing import Any
 
 from errata.engines.iceberg.commits.java import ALL_ROWS, JavaIceberg, join_paths, parse_rows
 from errata.engines.iceberg.commits.refs import (
-    DAY_MS,
     find_marked_snapshots,
     find_ref,
     main_head,
@@ -19,13 +18,11 @@ from errata.engines.iceberg.commits.refs import (
     retry_commit,
 )
 from errata.errors import EngineError
-from errata.model.refs import pub_tag, rows_branch
+from errata.model.refs import DAY_MS, STEP_DAYS, pub_tag, rows_branch
 from errata.ports.publish import SideTable, StagedRows
 
 ROWS_PROPERTY = "errata.rows"
 """Snapshot property of an append to a staging branch; its value is the branch name."""
-
-_KEEP_DAYS = 7
 
 
 class IcebergSideTables:
@@ -37,7 +34,7 @@ class IcebergSideTables:
     def open_branch(self, table: str, publication_id: str) -> str:
         """See the port. The branch is rooted on the table's guard, so it holds only what is written to it."""
         branch = f"{rows_branch(publication_id, 1)}_{uuid.uuid4().hex[:8]}"
-        open_branch(self._java, table, branch, _KEEP_DAYS)
+        open_branch(self._java, table, branch, STEP_DAYS)
         return branch
 
     def staged(self, table: str, branch: str) -> StagedRows:
@@ -82,7 +79,7 @@ class IcebergSideTables:
                 commit.set(key, value)
             made = str(commit.finish())
             commit.createTag(tag, int(made))
-            commit.setAge(tag, _KEEP_DAYS * DAY_MS)
+            commit.setAge(tag, STEP_DAYS * DAY_MS)
             commit.removeRef(branch)
             commit.swap()
             return made

@@ -10,7 +10,6 @@ from typing import Any
 
 from errata.engines.iceberg.commits.java import JavaIceberg, join_paths, parse_partition, parse_rows
 from errata.engines.iceberg.commits.refs import (
-    DAY_MS,
     drop_refs,
     ensure_guard,
     find_marked_snapshots,
@@ -23,7 +22,7 @@ from errata.engines.iceberg.commits.shadow import drop_shadow, ensure_shadow
 from errata.errors import EngineError, NotFound, RunExpired
 from errata.failpoints import failpoint
 from errata.model.manifest import TargetPin
-from errata.model.refs import run_branch
+from errata.model.refs import DAY_MS, run_branch
 from errata.model.table import DataFile
 from errata.ports.compute import Candidate, StagedOutput, StagingTable
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from errata.engines.iceberg.metadata.tables import TableLoader, describe_error
 from errata.errors import EngineError, ErrataError
+from errata.model.refs import DAY_MS
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as IcebergCatalog
     from pyiceberg.table import Table
 
-_DAY_MS = 86_400_000
 _PREFIX = "errata_probe_"
 
 
@@ -59,7 +59,7 @@ def probe_catalog(tables: TableLoader, catalog: str, namespace: tuple[str, ...])
             return RefSupport(
                 branch=branch is not None,
                 tag=tag is not None,
-                retention=all(ref is not None and ref.max_ref_age_ms == _DAY_MS for ref in (branch, tag)),
+                retention=all(ref is not None and ref.max_ref_age_ms == DAY_MS for ref in (branch, tag)),
                 register_table=_can_register(opened, copy, table),
                 refused=refused,
             )
@@ -104,9 +104,9 @@ def _add_refs(table: Table) -> str:
     snapshot = table.current_snapshot()
     if snapshot is None:
         return "the catalog kept no snapshot"
-    refs = table.manage_snapshots().create_branch(snapshot.snapshot_id, "probe_branch", max_ref_age_ms=_DAY_MS)
+    refs = table.manage_snapshots().create_branch(snapshot.snapshot_id, "probe_branch", max_ref_age_ms=DAY_MS)
     try:
-        refs.create_tag(snapshot.snapshot_id, "probe_tag", max_ref_age_ms=_DAY_MS).commit()
+        refs.create_tag(snapshot.snapshot_id, "probe_tag", max_ref_age_ms=DAY_MS).commit()
     except Exception as problem:  # noqa: BLE001 (as above; what was refused is the answer)
         return describe_error(problem)
     return ""

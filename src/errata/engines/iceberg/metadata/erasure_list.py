@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
-
-from errata.engines.iceberg.metadata.tables import TableLoader
+from errata.engines.iceberg.metadata.tables import TableLoader, describe_error, is_driver_error
+from errata.engines.retry import TRIES, retry
 from errata.errors import EngineError, ErrataError, KeyRefused, NotFound
 from errata.model.product.erasure import KEY_CHECK, SUBJECT, build_hasher, compute_key_check
 from errata.ports.erasure import ErasedSubjects
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-
-_TRIES = 8
 
 
 class IcebergErasureList:
@@ -52,23 +49,16 @@ class IcebergErasureList:
 
         schema = Schema(NestedField(1, SUBJECT, StringType(), required=True))
         self._tables.create(self.table, schema, {"format-version": "2", KEY_CHECK: compute_key_check(self._key())})
-        again = Retrying(
-            # a lost race, no answer or a lock: drivers' exceptions have no common base, and each try re-reads the list
-            retry=retry_if_exception(lambda error: isinstance(error, Exception) and not isinstance(error, ErrataError)),
-            wait=wait_random_exponential(0.1, max=3),
-            stop=stop_after_attempt(_TRIES),
-            reraise=True,
-        )
         added: set[str] = set()
         try:
-            again(self._append, subjects, added)
+            # a lost race, no answer or a lock: drivers' exceptions have no common base, and each try re-reads the list
+            retry(lambda: self._append(subjects, added), is_driver_error, longest_wait=3.0)
             return len(added)
         except ErrataError:
             raise
         except Exception as error:
-            trouble = f"{type(error).__name__} {error}".splitlines()[0]
             raise EngineError(
-                f"{self.table} could not be added to in {_TRIES} tries; the last ended with {trouble}",
+                f"{self.table} could not be added to in {TRIES} tries; the last ended with {describe_error(error)}",
                 state="who was added by a try without an answer is on the list",
                 hint="errata erase add with the same FILE adds those who are missing",
             ) from error

@@ -137,6 +137,11 @@ def describe_error(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {str(problem).strip().partition(chr(10))[0]}"
 
 
+def is_driver_error(error: BaseException) -> bool:
+    """Whether a catalog's driver raised this; such exceptions have no common base."""
+    return isinstance(error, Exception) and not isinstance(error, ErrataError)
+
+
 class IcebergMetadata:
     """Reads targets, inputs and table descriptions."""
 

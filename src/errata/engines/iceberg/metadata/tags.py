@@ -12,15 +12,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from errata.engines.iceberg.metadata.tables import TableLoader
+from errata.engines.iceberg.metadata.tables import TableLoader, describe_error, is_driver_error
+from errata.engines.retry import TRIES, retry
 from errata.errors import EngineError, ErrataError
 from errata.ports.tables import TagOutcome
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-
-_TRIES = 8
-_FIRST_WAIT_SECONDS = 0.05
 
 
 class IcebergTags:
@@ -122,23 +120,25 @@ class IcebergTags:
     ) -> TagOutcome:
         from pyiceberg.exceptions import BadRequestError, ForbiddenError, UnauthorizedError
 
-        wait, trouble = _FIRST_WAIT_SECONDS, ""
-        for _ in range(_TRIES):
-            try:
-                return attempt(self._tables.load(table))
-            except (BadRequestError, ForbiddenError, NotImplementedError, PermissionError, UnauthorizedError) as no:
-                return TagOutcome(
-                    table, tag, snapshot_id, "not_pinned", f"{table} cannot be tagged: {type(no).__name__} {no}"
-                )
-            except ErrataError:
-                raise
-            except Exception as error:  # noqa: BLE001  a lost race, no answer, a lock: drivers have no common base
-                # the next try reloads the table and sees whether this one landed after all
-                trouble = f"{type(error).__name__} {error}".splitlines()[0]
-                self._sleep(wait)
-                wait *= 2
-        raise EngineError(
-            f"{tag} of {table} could not be committed in {_TRIES} tries; the last ended with {trouble}",
-            state="no data was changed",
-            table=table,
-        )
+        refused = (BadRequestError, ForbiddenError, NotImplementedError, PermissionError, UnauthorizedError)
+        try:
+            # each try reloads the table and sees whether an earlier one landed after all
+            return retry(
+                lambda: attempt(self._tables.load(table)),
+                lambda error: is_driver_error(error) and not isinstance(error, refused),
+                longest_wait=6.4,
+                sleep=self._sleep,
+            )
+        except refused as no:
+            return TagOutcome(
+                table, tag, snapshot_id, "not_pinned", f"{table} cannot be tagged: {type(no).__name__} {no}"
+            )
+        except ErrataError:
+            raise
+        except Exception as error:
+            raise EngineError(
+                f"{tag} of {table} could not be committed in {TRIES} tries; the last ended with "
+                f"{describe_error(error)}",
+                state="no data was changed",
+                table=table,
+            ) from error

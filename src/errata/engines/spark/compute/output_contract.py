@@ -14,27 +14,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 
 from errata.errors import OutputContract
 from errata.model.manifest import TargetPin
+from errata.model.partition_sql import quoted
+from errata.model.types import from_spark_scalar, is_assignable, to_spark_scalar
 
-_PROMOTIONS = {("int", "long"), ("float", "double")}
-_SPARK_NAMES = {
-    "bigint": "long",
-    "timestamp_ntz": "timestamp",
-    "timestamp": "timestamptz",
-    "smallint": "int",
-    "tinyint": "int",
-}
-_SPARK_TYPES = {
-    "boolean": "boolean",
-    "int": "int",
-    "long": "bigint",
-    "float": "float",
-    "double": "double",
-    "string": "string",
-    "date": "date",
-    "timestamp": "timestamp_ntz",
-    "timestamptz": "timestamp",
-}
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _REQUIRED = re.compile(r"errata: (column \S+ of \S+ is required)")
 _UNSTAGED_STATE = "nothing of this chunk was staged; main is unchanged"
 _LEFT_OUT_HINT = (
@@ -51,7 +33,7 @@ def conform_output(
     Errata's own columns (``beside``) stay at the end.
     """
     found = {
-        field.name: _to_iceberg_type(field.dataType.simpleString())
+        field.name: from_spark_scalar(field.dataType.simpleString())
         for field in frame.schema.fields
         if field.name not in beside
     }
@@ -66,7 +48,7 @@ def conform_output(
     problems += [
         f"column {name}: expected {wanted}, found {found[name]}"
         for name, wanted in target.columns.items()
-        if name in found and not is_assignable(found[name], _normalize_type(wanted))
+        if name in found and not is_assignable(found[name], wanted)
     ]
     if problems:
         raise OutputContract(
@@ -100,27 +82,13 @@ def find_null_violation(error: BaseException, where: str) -> OutputContract | No
     )
 
 
-def is_assignable(found: str, wanted: str) -> bool:
-    """Whether values of one Iceberg type can be written to a column of another without changing them."""
-    if found == wanted or (found, wanted) in _PROMOTIONS:
-        return True
-    narrow, wide = _DECIMAL.fullmatch(found), _DECIMAL.fullmatch(wanted)
-    return bool(narrow and wide and narrow[2] == wide[2] and int(narrow[1]) <= int(wide[1]))
-
-
-def to_spark_type(iceberg_type: str) -> str | None:
-    """The Spark name of a primitive Iceberg type; None for nested and unsupported types."""
-    decimal = _DECIMAL.fullmatch(iceberg_type)
-    return f"decimal({decimal[1]},{decimal[2]})" if decimal else _SPARK_TYPES.get(iceberg_type)
-
-
 def _explain_missing(name: str, target: TargetPin) -> str:
     kind = "required by the table" if name in target.required else "of the key or the partition"
     return f", and no override helps: it is {kind}, so it cannot be NULL"
 
 
 def _select_present(name: str, target: TargetPin, nullable: set[str]) -> Column:
-    value = F.col(f"`{name}`")
+    value = F.col(quoted(name))
     if name not in target.required or name not in nullable:
         return value
     # Spark considers nearly every computed column nullable, so NULLs can only be found in the rows
@@ -128,14 +96,5 @@ def _select_present(name: str, target: TargetPin, nullable: set[str]) -> Column:
 
 
 def _build_null_column(name: str, target: TargetPin) -> Column:
-    kind = to_spark_type(target.columns[name])
+    kind = to_spark_scalar(target.columns[name])
     return (F.lit(None).cast(kind) if kind else F.lit(None)).alias(name)
-
-
-def _to_iceberg_type(simple: str) -> str:
-    return _SPARK_NAMES.get(simple, simple)
-
-
-def _normalize_type(iceberg_type: str) -> str:
-    decimal = _DECIMAL.fullmatch(iceberg_type)
-    return f"decimal({decimal[1]},{decimal[2]})" if decimal else iceberg_type

@@ -16,8 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import in_partitions, quote_table
-from errata.engines.spark.compute.output_contract import to_spark_type
+from errata.engines.spark.columns import in_partitions
 from errata.engines.spark.inputs.eras import read_files_by_era, read_table_by_era
 from errata.engines.spark.inputs.row_rules import add_source, screen_rows, select_used
 from errata.engines.spark.inputs.source_files import (
@@ -31,6 +30,8 @@ from errata.engines.spark.inputs.source_files import (
 from errata.errors import ChunkError, EngineError, ErrataError, RunExpired
 from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
 from errata.model.partition import Grain, widen_partitions
+from errata.model.partition_sql import quote_table
+from errata.model.types import to_spark_scalar
 
 _LEAST_COST, _USUAL_COST = 256 * 1024, 4 * 1024 * 1024
 _LEAST_SPLIT = 16 * 1024 * 1024  # minimum bytes per task when Iceberg splits a small scan
@@ -86,7 +87,7 @@ def read_own_frame(
 
 def add_later_columns(rows: DataFrame, pin: TargetPin) -> DataFrame:
     """Add columns that are newer than the snapshot's schema as NULL, as readers of main see them."""
-    kinds = {name: to_spark_type(kind) for name, kind in pin.columns.items() if name not in rows.columns}
+    kinds = {name: to_spark_scalar(kind) for name, kind in pin.columns.items() if name not in rows.columns}
     later = {name: F.lit(None).cast(kind) if kind else F.lit(None) for name, kind in kinds.items()}
     return rows.withColumns(later) if later else rows
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import types as T  # noqa: N812 - the name every Spark reader knows
 
+from errata.model.partition_sql import quoted
+
 _FLAGS_PER_NUMBER = 62
 # to_json would round timestamps to milliseconds and leave NULL fields out
 _JSON_OPTIONS = (
@@ -24,7 +26,7 @@ def row_hash_sql(kinds: Mapping[str, T.DataType], columns: Sequence[str]) -> tup
     Spark's hashes skip NULL, even inside arrays and structs, so nested values are hashed as JSON text with explicit
     NULLs. The NULL flags of many columns are packed into one number, because hashing each flag costs more.
     """
-    parts = [_hash_input_sql(_quoted(name), kinds[name]) for name in columns]
+    parts = [_hash_input_sql(quoted(name), kinds[name]) for name in columns]
     parts += [
         _null_flags(columns[start : start + _FLAGS_PER_NUMBER]) for start in range(0, len(columns), _FLAGS_PER_NUMBER)
     ]
@@ -38,7 +40,7 @@ def hash_sum_sql(column: str) -> str:
     Each half is summed as a long, which costs less than half as much as adding decimals. The low half is signed, so
     that the sum stays in range for 2^32 rows; beyond that, ANSI mode raises an error.
     """
-    value = _quoted(column)
+    value = quoted(column)
     low = f"SUM(shiftright(shiftleft({value}, 32), 32))"
     high = f"SUM(shiftright({value}, 32) + (shiftright({value}, 31) & 1))"
     total = f"CAST({high} AS DECIMAL(20, 0)) * CAST('4294967296' AS DECIMAL(10, 0)) + CAST({low} AS DECIMAL(20, 0))"
@@ -69,8 +71,7 @@ def comparable_sql(value: str, kind: T.DataType, depth: int = 0) -> str:
             return f"array_sort(transform(map_entries({value}), {item} -> {entry}))"
         case T.StructType(fields=fields) if _needs_normalizing(kind):
             parts = ", ".join(
-                f"{comparable_sql(f'{value}.{_quoted(f.name)}', f.dataType, depth)} AS {_quoted(f.name)}"
-                for f in fields
+                f"{comparable_sql(f'{value}.{quoted(f.name)}', f.dataType, depth)} AS {quoted(f.name)}" for f in fields
             )
             return f"CASE WHEN {value} IS NOT NULL THEN struct({parts}) END"
         case _:
@@ -90,9 +91,5 @@ def _needs_normalizing(kind: T.DataType) -> bool:
 
 
 def _null_flags(columns: Sequence[str]) -> str:
-    flags = [f"CASE WHEN {_quoted(name)} IS NULL THEN {1 << n}L ELSE 0L END" for n, name in enumerate(columns)]
+    flags = [f"CASE WHEN {quoted(name)} IS NULL THEN {1 << n}L ELSE 0L END" for n, name in enumerate(columns)]
     return " | ".join(flags)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

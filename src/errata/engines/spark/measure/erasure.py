@@ -12,11 +12,11 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import in_partitions, partition_text, quote_table
+from errata.engines.spark.columns import in_partitions, partition_text
 from errata.engines.spark.inputs.frames import read_snapshot
 from errata.errors import StateRefused
 from errata.model.manifest import TargetPin
-from errata.model.partition_sql import quoted
+from errata.model.partition_sql import quote_table, quoted
 from errata.model.product.erasure import SUBJECT
 from errata.ports.erasure import ErasedSubjects, Suppressions
 

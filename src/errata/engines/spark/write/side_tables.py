@@ -16,14 +16,14 @@ from pyspark.sql import types as T  # noqa: N812
 
 from errata.engines.iceberg.commits.refs import retry_commit
 from errata.engines.iceberg.commits.side_tables import ROWS_PROPERTY
-from errata.engines.spark.columns import JSON_OPTIONS, in_partitions, partition_text, quote_table
+from errata.engines.spark.columns import JSON_OPTIONS, in_partitions, partition_text
 from errata.engines.spark.inputs.frames import add_later_columns, read_snapshot
 from errata.engines.spark.measure.checksums import comparable_sql
 from errata.engines.spark.runtime.spark_session import SparkRuntime
 from errata.engines.spark.write.append import SparkWriter
 from errata.model.manifest import TargetPin
 from errata.model.partition import Grain, value_to_text
-from errata.model.partition_sql import quoted
+from errata.model.partition_sql import quote_table, quoted
 from errata.model.side_tables import ADDED, CHANGED, CORRECTION_COLUMNS, REMOVED, RUN, VERSION
 from errata.ports.publish import EarlierCorrections, SideTableWriter, Stamp
 
