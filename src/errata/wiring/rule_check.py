@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from errata.errors import ErrataError, UsageError
-from errata.gate.rules.rule_check import build_bare_manifest, find_flaws, list_rule_inputs
-from errata.model.manifest import InputPin
+from errata.gate.rules.rule_check import build_bare_manifest
 from errata.model.product import Product, Project
 from errata.planning.catalog_refs import find_refs_problem
-from errata.ports.tables import TableDescription, TableReader, TagKeeper
+from errata.planning.rule_check import find_flawed_rules
+from errata.ports.tables import TableReader, TagKeeper
 from errata.project.check import open_report
 from errata.project.problems import ProjectProblem
 
@@ -36,18 +35,18 @@ def find_rule_problems(project: Project, tables: TableReader) -> tuple[ProjectPr
 
 
 def _find_product_problems(project: Project, product: Product, tables: TableReader) -> Iterator[ProjectProblem]:
-    facts = _describe_or_none(tables, product.target.table)
-    mine = next((f for f in facts.partition_fields if f.column == product.target.column), None) if facts else None
-    if facts is None or mine is None:
+    try:
+        facts = tables.describe(product.target.table)
+    except ErrataError:
+        return
+    mine = next((f for f in facts.partition_fields if f.column == product.target.column), None)
+    if mine is None:
         return
     columns = {column.name: column.type for column in facts.columns} | dict(product.target.add_columns)
     yield from _find_merge_problems(project, product, columns)
     manifest = build_bare_manifest(product, columns, mine.column_type)
-    spoken_of = list_rule_inputs(manifest)
-    known = tuple(_add_columns(product, pin, tables) if pin.name in spoken_of else pin for pin in manifest.inputs)
-    for flaw in find_flaws(replace(manifest, inputs=known)):
-        key = flaw.find_key(product.lines)
-        yield ProjectProblem(product.path, product.lines.get(key), None, project.redact(f"{key}: {flaw.message}"), key)
+    for flaw in find_flawed_rules(project, product, manifest, tables):
+        yield ProjectProblem(**flaw)
 
 
 def _find_merge_problems(project: Project, product: Product, columns: Mapping[str, str]) -> Iterator[ProjectProblem]:
@@ -66,18 +65,3 @@ def _find_merge_problems(project: Project, product: Product, columns: Mapping[st
     for name, message in told.items():
         key = f"publish.merge.{name}"
         yield ProjectProblem(product.path, product.lines.get(key), None, project.redact(f"{key}: {message}"), key)
-
-
-def _add_columns(product: Product, pin: InputPin, tables: TableReader) -> InputPin:
-    source = next(source for source in product.inputs if source.name == pin.name)
-    if source.table is None or source.own or source.eras:
-        return pin
-    facts = _describe_or_none(tables, source.table)
-    return pin if facts is None else replace(pin, columns={column.name: column.type for column in facts.columns})
-
-
-def _describe_or_none(tables: TableReader, table: str) -> TableDescription | None:
-    try:
-        return tables.describe(table)
-    except ErrataError:
-        return None

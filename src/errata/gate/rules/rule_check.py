@@ -73,7 +73,22 @@ def build_bare_manifest(product: Product, columns: Mapping[str, str], column_typ
         order="",
         target=pin,
         inputs=tuple(
-            InputPin(source.name, "", "", source.partition, None, 0, 0, (), {}, 0, 0, 0, own=source.own)
+            # columns of an input with eras are those of the era, not of the table
+            InputPin(
+                source.name,
+                "table" if source.table and not source.eras else "",
+                source.table or "",
+                source.partition,
+                None,
+                0,
+                0,
+                (),
+                {},
+                0,
+                0,
+                0,
+                own=source.own,
+            )
             for source in product.inputs
         ),
         code=Code("", "", {}, "", "", None, {}, None, git_dirty=False, errata_version=""),
