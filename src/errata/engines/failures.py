@@ -192,13 +192,6 @@ def _build_worker_died(where: str, exit_code: int | None) -> ErrataError:
     )
 
 
-def iterate_causes(error: BaseException) -> Iterator[str]:
-    """Every cause as ``class: message``, Python's and Java's, outermost first."""
-    for one in _iterate_exceptions(error):
-        yield f"{type(one).__name__}: {one}"
-        yield from _iterate_java_causes(one)
-
-
 def _iterate_java_causes(error: BaseException) -> Iterator[str]:
     java = _find_java_exception(error)
     while java is not None:

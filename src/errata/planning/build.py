@@ -14,7 +14,7 @@ from errata.canonical import canonical_bytes, sha256
 from errata.model.manifest import FORMAT, Chunk, Code, Estimate, InputPin, Manifest, TargetPin
 from errata.model.partition import EPOCH, WHOLE
 from errata.model.product import Input, Product, Project, Publish
-from errata.model.refs import GUARD, base_tag, input_tags, run_branch, shadow_table
+from errata.model.refs import shadow_table
 from errata.model.side_tables import build_create_statements
 from errata.planning.control_partitions import find_control_partitions
 from errata.planning.deadline import evaluate_deadline, parse_deadline
@@ -40,16 +40,6 @@ from errata.views import DeadlineView
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedRef:
-    """A branch or tag that the run will create, or its shadow table (``kind`` table, ``name`` empty)."""
-
-    table: str
-    name: str
-    kind: str  # tag | branch | table
-    snapshot_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """Outcome of planning. ``manifest`` is None when the plan is refused; ``verdicts`` say why."""
 
@@ -63,7 +53,6 @@ class Plan:
     digest: str
     run_id: str
     parts: Mapping[str, bytes]  # digest → canonical bytes
-    refs_to_create: tuple[PlannedRef, ...]
     untouched_partitions: int
     new_partitions: tuple[str, ...]  # in scope, not in the target yet
     same_as: str | None = None  # active run with an identical manifest
@@ -144,7 +133,6 @@ def build_plan(
         digest=digest,
         run_id=name,
         parts=parts if sealed else {},
-        refs_to_create=_list_refs(sealed, name) if sealed else (),
         untouched_partitions=len(target.partitions.keys() - set(partitions)),
         new_partitions=tuple(text for text in partitions if text not in target.partitions),
         same_as=same.run_id if same else None,
@@ -408,17 +396,3 @@ def _find_as_of(target: TargetState, inputs: Iterable[InputState]) -> str:
     known = [target.base_timestamp_ms, *(facts.newest_ms for facts in inputs)]
     newest = max((moment for moment in known if moment is not None), default=0)
     return (EPOCH + timedelta(milliseconds=newest)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _list_refs(manifest: Manifest, name: str) -> tuple[PlannedRef, ...]:
-    target = manifest.target
-    base = [PlannedRef(target.table, base_tag(name), "tag", target.base_snapshot_id)] if target.base_snapshot_id else []
-    pins = [PlannedRef(table, tag, "tag", at) for (table, tag), at in input_tags(name, manifest.inputs).items()]
-    staging = target.staging.table
-    return (
-        *base,
-        *pins,
-        PlannedRef(target.table, GUARD, "branch", None),
-        *((PlannedRef(staging, "", "table", None),) if target.shadow else ()),
-        PlannedRef(staging, run_branch(name), "branch", None),
-    )

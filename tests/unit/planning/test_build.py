@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from errata.canonical import canonical_bytes, from_plain, sha256
 from errata.model.manifest import ExpectedFile, Manifest, Override, SourceFile
+from errata.model.refs import input_tags
 from errata.planning.build import Plan, build_run_id
 from errata.planning.estimate import count_cores
 from errata.ports.tables import ActiveRun, InputState, PartitionSize, TargetState
@@ -127,19 +128,14 @@ def test_a_plan_that_overrode_an_overlap_is_found_again_too():
     assert plan(request, active_runs=(other, own)).same_as == "bf-own"
 
 
-def test_the_plan_says_which_refs_will_appear():
-    """Tags on the base and on every input table at once, then guard and run branch."""
+def test_every_pinned_input_table_gets_one_tag():
+    """Tags name the run; partitions outside the scope are counted as untouched."""
     made = plan()
-    assert [(ref.table, ref.kind, ref.snapshot_id) for ref in made.refs_to_create] == [
-        ("lake.fin.daily_revenue", "tag", "7719"),
-        ("lake.raw.adjustments", "tag", "8123"),
-        ("lake.ref.fx_rates", "tag", "1203944182745550012"),
-        ("lake.fin.daily_revenue", "branch", None),
-        ("lake.fin.daily_revenue", "branch", None),
-    ]
-    assert made.refs_to_create[0].name == f"errata_{made.run_id}_base"
-    empty = plan(target=replace(TARGET, base_snapshot_id=None))
-    assert not any(ref.name.endswith("_base") for ref in empty.refs_to_create)
+    assert made.manifest is not None
+    assert input_tags(made.run_id, made.manifest.inputs) == {
+        ("lake.raw.adjustments", f"errata_{made.run_id}_in"): "8123",
+        ("lake.ref.fx_rates", f"errata_{made.run_id}_in"): "1203944182745550012",
+    }
     assert made.untouched_partitions == len(DAYS) - 7
 
 

@@ -89,7 +89,7 @@ def test_one_bad_request_shows_all_its_problems():
         "schema": ["refuse"],
         "live-retries": ["warn"],
     }
-    assert (made.manifest, made.content, made.parts, made.refs_to_create, made.run_id) == (None, b"", {}, (), "")
+    assert (made.manifest, made.content, made.parts, made.run_id) == (None, b"", {}, "")
 
 
 CASES = {

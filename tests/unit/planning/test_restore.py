@@ -11,6 +11,7 @@ from errata.canonical import sha256
 from errata.errors import UsageError
 from errata.model.manifest import Override
 from errata.model.product import Merge, Publish, Reconciliation
+from errata.model.refs import input_tags
 from errata.model.table import Commit, History, Touch
 from errata.planning.build import Plan
 from errata.planning.restore import INPUT, NOTHING_RUNS, build_restore_input, strip_code, to_restore_product
@@ -56,7 +57,7 @@ def test_nothing_is_computed_and_the_manifest_says_so():
     assert (sealed.code.call, sealed.code.zip_digest) == (NOTHING_RUNS, sha256(b""))
     assert sealed.restored is not None
     assert (sealed.restored.snapshot_id, sealed.restored.asked) == ("7000", "7000")
-    assert any(ref.snapshot_id == "7000" and ref.kind == "tag" for ref in made.refs_to_create)
+    assert list(input_tags(made.run_id, sealed.inputs).values()) == ["7000"]
 
 
 @pytest.mark.parametrize("mode", ["append", "merge"])

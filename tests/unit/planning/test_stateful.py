@@ -54,7 +54,7 @@ def test_own_output_is_pinned_at_the_base_and_needs_no_tag_of_its_own():
     assert (pin.own, pin.kind, pin.location, pin.snapshot_id) == (True, "table", TARGET.table, TARGET.base_snapshot_id)
     assert (pin.lookback, pin.lookahead, pin.input_partitions) == (2, 0, DAYS[7:13])
     assert (pin.rows, pin.file_count) == (20, 2)
-    tagged = {ref.table for ref in made.refs_to_create if ref.name.endswith("_in")}
+    tagged = {table for table, _ in input_tags(made.run_id, made.manifest.inputs)}
     assert tagged == {"lake.raw.adjustments", "lake.ref.fx_rates"}
 
 

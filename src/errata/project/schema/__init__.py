@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from errata.project.files import ProductFile, ProjectFile
 
-__all__ = ["FOLDER", "read_schema", "schemas"]
+__all__ = ["FOLDER", "schemas"]
 
 FOLDER = Path(__file__).parent
 _MODELS: dict[str, type[BaseModel]] = {"errata": ProjectFile, "product": ProductFile}
@@ -22,11 +22,6 @@ _MODELS: dict[str, type[BaseModel]] = {"errata": ProjectFile, "product": Product
 def schemas() -> dict[str, str]:
     """File name → schema text, from the current models."""
     return {f"{name}.schema.json": _text(model.model_json_schema()) for name, model in _MODELS.items()}
-
-
-def read_schema(name: str) -> str:
-    """The shipped schema of ``errata`` or ``product`` files."""
-    return (FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
 
 
 def _text(schema: dict[str, Any]) -> str:
