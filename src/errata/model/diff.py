@@ -56,6 +56,21 @@ class PartitionDiff:
     columns: Mapping[str, ColumnChange] = field(default_factory=dict)
     within: int = 0  # unchanged rows that moved within a tolerance
 
+    @property
+    def touched(self) -> int:
+        """Rows that differ."""
+        return self.added + self.removed + self.changed
+
+    @property
+    def on_both_sides(self) -> int:
+        """Rows that exist before and after."""
+        return self.changed + self.unchanged
+
+    @property
+    def rows(self) -> int:
+        """All rows, each once."""
+        return self.touched + self.unchanged
+
 
 @dataclass(frozen=True, slots=True)
 class SampleRow:

@@ -13,7 +13,7 @@ from datetime import date
 
 from errata.model.diff import MetricMoves, PartitionDiff
 from errata.model.partition import NULL, Grain, sort_oldest_first
-from errata.report.html import Child, Markup, el
+from errata.report.html import Child, Markup, el, let_scroll
 from errata.text.numbers import format_exact, format_signed_percent
 
 COMPACT_DAYS = 100
@@ -36,8 +36,7 @@ def build_cells(parts: Iterable[PartitionDiff], metric: MetricMoves | None) -> d
     moves = {move.partition: move for move in metric.partitions} if metric else {}
     cells = {}
     for part in parts:
-        touched = part.added + part.removed + part.changed
-        size = touched + part.unchanged
+        touched, size = part.touched, part.rows
         share = touched / size if size else 0.0
         level = 0 if not touched else min(4, 1 + int(share * 4 - 1e-9))
         told = f"{part.partition}: {format_exact(touched)} of {format_exact(size)} rows changed"
@@ -136,7 +135,7 @@ def _render_table(
     ]
     kind = "tight" if tight else "wide"
     inner = el("table", el("caption", caption), el("thead", top), el("tbody", body), class_=kind)
-    return el("div", inner, class_="scroll", role="region", aria_label=f"calendar {caption}", tabindex=0)
+    return let_scroll(inner, f"calendar {caption}")
 
 
 def _render_list(names: Sequence[str], cells: Mapping[str, Cell]) -> Markup:

@@ -14,6 +14,7 @@ from errata.report.html import (
     Child,
     Markup,
     el,
+    let_scroll,
     nowrap_dates,
     render_details,
     render_section,
@@ -33,7 +34,7 @@ def render_calendar(view: ReportView, found: DiffView) -> Markup:
     """Calendar of partitions by how much of them changed."""
     parts, metric = found.diff.partitions, find_headline_metric(view)
     same = sum(part.method == "same" for part in parts)
-    differ = sum(bool(part.added or part.removed or part.changed) for part in parts)
+    differ = sum(bool(part.touched) for part in parts)
     lead = f"{format_exact(differ)} of {plural(len(parts), 'partition')} changed"
     lead += f"; {format_exact(same)} proven unchanged by checksum." if same else "."
     cells = build_cells(parts, metric)
@@ -66,10 +67,7 @@ def render_metric(moves: MetricMoves) -> Markup:
     chart: list[Child] = []
     if len(names) > 1:
         drawn = draw_line_chart(names, sides[0], sides[1], moves.name, words)
-        chart = [
-            el("div", drawn, class_="scroll", role="region", aria_label=f"chart of {moves.name}", tabindex=0),
-            legend_,
-        ]
+        chart = [let_scroll(drawn, f"chart of {moves.name}"), legend_]
     head_ = el("figcaption", el("h3", moves.name), el("p", nowrap_dates(_summarize_metric(moves))))
     if sides[0] == sides[1]:
         return el(
@@ -126,7 +124,7 @@ def render_movements(found: DiffView) -> Markup | None:
 def render_columns(found: DiffView) -> Markup:
     """Which columns changed, by how much, together with which others, and in which partitions."""
     diff = found.diff
-    common = sum(part.changed + part.unchanged for part in diff.partitions)
+    common = sum(part.on_both_sides for part in diff.partitions)
     ordered = sorted(diff.columns.items(), key=lambda item: (-item[1].changed, item[0]))
     rows = [_column_cells(name, change, common, diff) for name, change in ordered]
     head = ["Column", "Rows changed", "Share", "Median", "Sum before", "Sum after", "Movement"]
@@ -208,7 +206,7 @@ def _render_matrix(diff: Diff) -> Markup | None:
 
 def _render_hits(part: PartitionDiff, name: str) -> Markup:
     changed = part.columns[name].changed if name in part.columns else 0
-    size = part.changed + part.unchanged
+    size = part.on_both_sides
     level = 0 if not changed else min(4, 1 + int(changed * 4 / size - 1e-9)) if size else 4
     return el("span", format_exact(changed), class_=f"heat l{level}")
 

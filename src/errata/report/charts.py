@@ -6,12 +6,12 @@ colour-blind. Every chart has a table of its numbers next to it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from math import floor, isfinite, log10
 
 from errata.model.diff import Profile
-from errata.report.html import Child, Markup, el
+from errata.report.html import Child, Markup, el, format_coordinate
 from errata.text.numbers import format_short
 
 WIDTH, HEIGHT = 720, 240
@@ -43,50 +43,31 @@ def draw_line_chart(
     parts: list[Child] = [el("title", title)]
     tick = low
     while tick <= high + step / 2:
-        parts.append(
-            el(
-                "line",
-                x1=_LEFT,
-                x2=WIDTH - _RIGHT,
-                y1=_format_number(y(tick)),
-                y2=_format_number(y(tick)),
-                class_="grid",
-            )
-        )
-        parts.append(
-            el("text", format_short(_to_decimal(tick)), x=_LEFT - 8, y=_format_number(y(tick) + 4), text_anchor="end")
-        )
+        parts.append(el("line", x1=_LEFT, x2=WIDTH - _RIGHT, y1=y(tick), y2=y(tick), class_="grid"))
+        parts.append(el("text", format_short(_to_decimal(tick)), x=_LEFT - 8, y=y(tick) + 4, text_anchor="end"))
         tick += step
     for n in _pick_labels(len(names)):
         anchor = "start" if n == 0 and len(names) > 1 else "end" if n == len(names) - 1 and n else "middle"
-        parts.append(el("text", names[n], x=_format_number(x(n)), y=HEIGHT - 8, text_anchor=anchor))
+        parts.append(el("text", names[n], x=x(n), y=HEIGHT - 8, text_anchor=anchor))
     marked = len(names) <= MOST_POINTS
     for values, kind in ((before, "before"), (after, "after")):
         parts += [el("polyline", points=line, class_=f"line {kind}") for line in _split_at_gaps(values, x, y)]
         if marked:
-            parts += [
-                el(
-                    "circle",
-                    el("title", f"{names[n]} {kind}: {_to_decimal(value)}"),
-                    cx=_format_number(x(n)),
-                    cy=_format_number(y(value)),
-                    r=2.6,
-                    class_=f"dot {kind}",
-                )
-                for n, value in enumerate(values)
-                if value is not None
-            ]
+            for n, value in enumerate(values):
+                if value is not None:
+                    told = el("title", f"{names[n]} {kind}: {_to_decimal(value)}")
+                    parts.append(el("circle", told, cx=x(n), cy=y(value), r=2.6, class_=f"dot {kind}"))
     label = f"{title}: {words[0]} dashed, {words[1]} solid, over {names[0]} to {names[-1]}"
     return el("svg", *parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=label, class_="chart")
 
 
-def _split_at_gaps(values: Sequence[float | None], x: object, y: object) -> list[str]:
+def _split_at_gaps(values: Sequence[float | None], x: Callable[[int], float], y: Callable[[float], float]) -> list[str]:
     runs: list[list[str]] = [[]]
     for n, value in enumerate(values):
         if value is None:
             runs.append([])
         else:
-            runs[-1].append(f"{_format_number(x(n))},{_format_number(y(value))}")  # type: ignore[operator]
+            runs[-1].append(f"{format_coordinate(x(n))},{format_coordinate(y(value))}")
     return [" ".join(run) for run in runs if len(run) > 1]
 
 
@@ -109,30 +90,9 @@ def draw_box_chart(name: str, before: Profile, after: Profile) -> Markup | None:
         p05, p25, p50, p75, p95 = points
         middle = row * n + row / 2
         parts += [
-            el(
-                "line",
-                x1=_format_number(x(p05)),
-                x2=_format_number(x(p95)),
-                y1=middle,
-                y2=middle,
-                class_=f"whisker {kind}",
-            ),
-            el(
-                "rect",
-                x=_format_number(x(p25)),
-                y=_format_number(middle - 6),
-                width=_format_number(max(x(p75) - x(p25), 1.5)),
-                height=12,
-                class_=f"box {kind}",
-            ),
-            el(
-                "line",
-                x1=_format_number(x(p50)),
-                x2=_format_number(x(p50)),
-                y1=_format_number(middle - 8),
-                y2=_format_number(middle + 8),
-                class_=f"median {kind}",
-            ),
+            el("line", x1=x(p05), x2=x(p95), y1=middle, y2=middle, class_=f"whisker {kind}"),
+            el("rect", x=x(p25), y=middle - 6, width=max(x(p75) - x(p25), 1.5), height=12, class_=f"box {kind}"),
+            el("line", x1=x(p50), x2=x(p50), y1=middle - 8, y2=middle + 8, class_=f"median {kind}"),
         ]
     label = f"spread of {name}: before above, after below; the numbers stand beside it"
     return el("svg", *parts, viewBox=f"0 0 {width} {row * 2}", role="img", aria_label=label, class_="boxes")
@@ -170,7 +130,3 @@ def _pick_labels(count: int) -> list[int]:
 
 def _to_decimal(value: float) -> Decimal:
     return Decimal(format(value, ".12g"))
-
-
-def _format_number(value: float) -> str:
-    return format(value, ".1f").rstrip("0").rstrip(".")

@@ -6,9 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from errata.gate.diff.movements import build_movement
-from errata.model.diff import Diff, MetricMoves
+from errata.model.diff import MetricMoves
 from errata.model.partition import Grain, format_ranges
-from errata.report.html import Child, Markup, el, nowrap_dates, render_facts, render_section, render_table, to_sentence
+from errata.report.html import (
+    Child,
+    Markup,
+    el,
+    render_facts,
+    render_masthead,
+    render_section,
+    render_table,
+    render_tile,
+    to_sentence,
+)
 from errata.text.numbers import (
     format_exact,
     format_moment,
@@ -45,71 +55,58 @@ def find_headline_metric(view: ReportView) -> MetricMoves | None:
     return next((one for one in metrics if one.kind == "compare"), None)
 
 
-def render_masthead(view: ReportView) -> Markup:
+def find_state(state: str, undone: int, other: tuple[str, str, str]) -> tuple[str, str, str]:
+    """Kind, sign and words of a run's state; ``other`` for a state that has no words of its own."""
+    kind, sign, words = STATES.get(state, other)
+    if undone and state in ("published", "part_published"):
+        return "warn", sign, f"{words} {plural(undone, 'partition')} taken back since."
+    return kind, sign, words
+
+
+def render_head(view: ReportView) -> Markup:
     """Which correction this is, its state, and its overall effect."""
     undone = {name for one in view.releases if one.kind == "rollback" for name in one.partitions}
-    kind, sign, words = STATES.get(view.state, ("warn", "•", to_sentence(view.state.replace("_", " "))))
-    if undone and view.state in ("published", "part_published"):
-        kind, words = "warn", f"{words} {plural(len(undone), 'partition')} taken back since."
-    return el(
-        "header",
-        el("p", "Report of a correction, run ", el("span", view.run_id, class_="nw"), class_="over"),
-        el("h1", view.plan.product),
-        el("p", view.plan.reason, class_="reason"),
-        el("p", el("span", sign, class_="sign", aria_hidden="true"), " ", words, class_=f"state {kind}"),
-        el("ul", [el("li", tile) for tile in _render_tiles(view)], class_="tiles"),
-    )
+    other = ("warn", "•", to_sentence(view.state.replace("_", " ")))
+    return render_masthead(
+        "Report of a correction, run ", view.run_id, view.plan.product, view.plan.reason,
+        find_state(view.state, len(undone), other), _list_tiles(view),
+    )  # fmt: skip
 
 
-def _render_tiles(view: ReportView) -> list[Child]:
-    def tile(name: str, big: str, small: str = "") -> Child:
-        return [el("span", name, class_="name"), el("strong", big), el("span", nowrap_dates(small), class_="small")]
+def render_row_tiles(before: int, after: int, added: int, removed: int, changed: int, size: int) -> list[Child]:
+    """Tiles of the rows; ``size`` is what the changed rows are a share of."""
+    come = f"{format_exact(added)} added, {format_exact(removed)} removed"
+    return [
+        render_tile("Rows changed", format_exact(changed), f"{format_percent(changed, size)} of {format_exact(size)}"),
+        render_tile("Rows after", format_exact(after), f"{format_exact(before)} before; {come}"),
+    ]
 
-    tiles = [tile("Partitions", format_exact(len(view.partitions)), format_partitions(view, view.partitions))]
+
+def render_metric_tile(metric: MetricMoves | None) -> list[Child]:
+    """The total of a metric before and after; nothing if a side has none."""
+    if metric is None or metric.before is None or metric.after is None:
+        return []
+    old, new = format_totals(metric.before, metric.after)
+    by = build_movement("", metric.before, metric.after).percent
+    return [render_tile(metric.name, f"{old} → {new}", format_signed_percent(by) if by is not None else "")]
+
+
+def _list_tiles(view: ReportView) -> list[Child]:
+    tiles = [render_tile("Partitions", format_exact(len(view.partitions)), format_partitions(view, view.partitions))]
     if view.diff is None:
         return tiles
-    diff, metric = view.diff.diff, find_headline_metric(view)
-    before, after = _sum_partitions(diff, "before_rows"), _sum_partitions(diff, "after_rows")
-    changed, size = _sum_partitions(diff, "changed"), _count_rows(diff)
-    tiles.append(
-        tile("Rows changed", format_exact(changed), f"{format_percent(changed, size)} of {format_exact(size)}")
-    )
-    come = (
-        f"{format_exact(_sum_partitions(diff, 'added'))} added, "
-        f"{format_exact(_sum_partitions(diff, 'removed'))} removed"
-    )
-    tiles.append(tile("Rows after", format_exact(after), f"{format_exact(before)} before; {come}"))
-    if metric and metric.before is not None and metric.after is not None:
-        old, new = format_totals(metric.before, metric.after)
-        tiles.append(tile(metric.name, f"{old} → {new}", _format_movement(metric)))
-    if view.diff.outside is not None:
-        found = view.diff.outside
-        if found.differing:
-            tiles.append(
-                tile(
-                    "Outside the scope",
-                    f"{format_exact(len(found.differing))} touched",
-                    format_partitions(view, found.differing),
-                )
-            )
-        else:
-            tiles.append(
-                tile("Outside the scope", f"{format_exact(found.partitions)} untouched", "identical files, compared")
-            )
+    parts = view.diff.diff.partitions
+
+    def total(name: str) -> int:
+        return sum(getattr(part, name) for part in parts)
+
+    tiles += render_row_tiles(*map(total, ("before_rows", "after_rows", "added", "removed", "changed", "rows")))
+    tiles += render_metric_tile(find_headline_metric(view))
+    if (found := view.diff.outside) is not None:
+        touched = f"{format_exact(len(found.differing))} touched", format_partitions(view, found.differing)
+        untouched = f"{format_exact(found.partitions)} untouched", "identical files, compared"
+        tiles.append(render_tile("Outside the scope", *(touched if found.differing else untouched)))
     return tiles
-
-
-def _format_movement(metric: MetricMoves) -> str:
-    whole = build_movement("", metric.before, metric.after)
-    return format_signed_percent(whole.percent) if whole.percent is not None else ""
-
-
-def _sum_partitions(diff: Diff, name: str) -> int:
-    return sum(getattr(part, name) for part in diff.partitions)
-
-
-def _count_rows(diff: Diff) -> int:
-    return sum(part.added + part.removed + part.changed + part.unchanged for part in diff.partitions)
 
 
 def render_scope(view: ReportView) -> Markup:

@@ -12,20 +12,20 @@ from typing import Any
 
 from errata.canonical import from_plain
 from errata.evidence.members import Dossier
-from errata.gate.diff.movements import build_movement
 from errata.model.diff import MetricMoves
 from errata.model.partition import Grain, format_ranges
 from errata.report.changes import render_metric
-from errata.report.decision import STATES, render_rules
+from errata.report.decision import find_state, render_metric_tile, render_row_tiles, render_rules
 from errata.report.html import (
     Child,
     Markup,
     el,
-    nowrap_dates,
     render_details,
     render_facts,
+    render_masthead,
     render_section,
     render_table,
+    render_tile,
     to_sentence,
 )
 from errata.report.page import render_document
@@ -34,8 +34,6 @@ from errata.text.numbers import (
     format_exact,
     format_moment,
     format_percent,
-    format_signed_percent,
-    format_totals,
     format_value,
     plural,
 )
@@ -57,7 +55,7 @@ def render_cover(dossier: Dossier, summary: Mapping[str, Any] | None) -> str:
     title = f"Evidence: {dossier.run['product']}, {dossier.run['run_id']}"
     return render_document(
         title,
-        _render_masthead(told),
+        _render_head(told),
         _render_warnings(told),
         _render_reason(told),
         _render_people(told),
@@ -88,46 +86,28 @@ class _CoverData:
         return sum(part[name] for part in (self.summary or {}).get("partitions", ()))
 
 
-def _render_masthead(told: _CoverData) -> Markup:
-    state = told.run["state"]
+def _render_head(told: _CoverData) -> Markup:
+    run, state = told.run, told.run["state"]
     early = ("bad" if state in ("declined", "failed") else "warn", "•", _EARLY.get(state, to_sentence(state)))
-    kind, sign, words = STATES.get(state, early)
-    undone = sum(stands == "rolled_back" for stands in told.run["partitions"].values())
-    if undone and state in ("published", "part_published"):
-        kind, words = "warn", f"{words} {plural(undone, 'partition')} taken back since."
-    return el(
-        "header",
-        el("p", "Evidence of a correction, run ", el("span", told.run["run_id"], class_="nw"), class_="over"),
-        el("h1", told.run["product"]),
-        el("p", told.run["reason"], class_="reason"),
-        el("p", el("span", sign, class_="sign", aria_hidden="true"), " ", words, class_=f"state {kind}"),
-        el("ul", [el("li", one) for one in _render_tiles(told)], class_="tiles"),
-    )
+    undone = sum(stands == "rolled_back" for stands in run["partitions"].values())
+    return render_masthead(
+        "Evidence of a correction, run ", run["run_id"], run["product"], run["reason"],
+        find_state(state, undone, early), _list_tiles(told),
+    )  # fmt: skip
 
 
-def _render_tiles(told: _CoverData) -> list[Child]:
-    def tile(name: str, big: str, small: str = "") -> Child:
-        return [el("span", name, class_="name"), el("strong", big), el("span", nowrap_dates(small), class_="small")]
-
+def _list_tiles(told: _CoverData) -> list[Child]:
     names = list(told.run["partitions"])
-    tiles = [tile("Partitions", format_exact(len(names)), told.folded(names))]
+    tiles = [render_tile("Partitions", format_exact(len(names)), told.folded(names))]
     if told.summary:
-        after, changed = told.total("after_rows"), told.total("changed")
-        tiles.append(
-            tile("Rows changed", format_exact(changed), f"{format_percent(changed, after)} of {format_exact(after)}")
-        )
-        come = f"{format_exact(told.total('added'))} added, {format_exact(told.total('removed'))} removed"
-        tiles.append(
-            tile("Rows after", format_exact(after), f"{format_exact(told.total('before_rows'))} before; {come}")
-        )
-    first = next((one for one in told.metrics if one.kind == "compare" and one.before and one.after), None)
-    if first is not None:
-        old, new = format_totals(first.before or "", first.after or "")
-        by = build_movement("", first.before, first.after).percent
-        tiles.append(tile(first.name, f"{old} → {new}", format_signed_percent(by) if by else ""))
+        rows = map(told.total, ("before_rows", "after_rows", "added", "removed", "changed", "after_rows"))
+        tiles += render_row_tiles(*rows)
+    tiles += render_metric_tile(
+        next((one for one in told.metrics if one.kind == "compare" and one.before and one.after), None)
+    )
     if told.verdict is not None:
         word = "passed" if told.verdict["passed"] else "rejected"
-        tiles.append(tile("Gate", word, f"{format_exact(len(told.verdict['checks']))} findings judged"))
+        tiles.append(render_tile("Gate", word, f"{format_exact(len(told.verdict['checks']))} findings judged"))
     return tiles
 
 

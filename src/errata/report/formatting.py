@@ -8,7 +8,7 @@ from typing import Any
 from errata.gate.verdict.findings import parse_decimal
 from errata.model.diff import MASK, Distribution, Profile, SampleRow
 from errata.report.charts import draw_box_chart
-from errata.report.html import Child, Markup, el, render_section, render_table
+from errata.report.html import Child, Markup, el, let_scroll, render_section, render_table
 from errata.text.numbers import format_exact, format_percent, format_value, plural
 from errata.views.diff import DiffView
 
@@ -126,8 +126,7 @@ def render_rows(found: DiffView) -> Markup | None:
     ]
     head = el("thead", top, el("tr", sides))
     inner = el("table", el("caption", "Sampled rows"), head, el("tbody", body), class_="sample")
-    scroll = el("div", inner, class_="scroll", role="region", aria_label="Sampled rows", tabindex=0)
-    return render_section("Sampled rows", scroll, name="rows", lead=lead)
+    return render_section("Sampled rows", let_scroll(inner, "Sampled rows"), name="rows", lead=lead)
 
 
 def _render_sample(row: SampleRow, keys: Sequence[str], names: Sequence[str]) -> Markup:

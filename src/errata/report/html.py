@@ -34,7 +34,32 @@ def render_table(
     top = el("tr", [el("th", one, scope="col", class_="n" if n in right else None) for n, one in enumerate(head)])
     body = [el("tr", [cell(n, one) for n, one in enumerate(row)]) for row in rows]
     inner = el("table", el("caption", caption), el("thead", top), el("tbody", body), class_=classes or None)
-    return el("div", inner, class_="scroll", role="region", aria_label=caption, tabindex=0)
+    return let_scroll(inner, caption)
+
+
+def let_scroll(child: Child, label: str) -> Markup:
+    """Content that scrolls sideways on narrow screens."""
+    return el("div", child, class_="scroll", role="region", aria_label=label, tabindex=0)
+
+
+def render_masthead(
+    over: str, run_id: str, product: str, reason: str, state: tuple[str, str, str], tiles: Iterable[Child]
+) -> Markup:
+    """The head of a page about a run; ``state`` is its kind, its sign and its words."""
+    kind, sign, words = state
+    return el(
+        "header",
+        el("p", over, el("span", run_id, class_="nw"), class_="over"),
+        el("h1", product),
+        el("p", reason, class_="reason"),
+        el("p", el("span", sign, class_="sign", aria_hidden="true"), " ", words, class_=f"state {kind}"),
+        el("ul", [el("li", tile) for tile in tiles], class_="tiles"),
+    )
+
+
+def render_tile(name: str, big: str, small: str = "") -> Child:
+    """One number of the masthead."""
+    return [el("span", name, class_="name"), el("strong", big), el("span", nowrap_dates(small), class_="small")]
 
 
 def render_facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
@@ -117,4 +142,10 @@ def _format_attribute(name: str, value: str | float | bool | None) -> str:
     if value is None or value is False:
         return ""
     key = name.rstrip("_").replace("_", "-")
-    return f" {key}" if value is True else f' {key}="{html.escape(escape_text(str(value)))}"'
+    text = format_coordinate(value) if isinstance(value, float) else escape_text(str(value))
+    return f" {key}" if value is True else f' {key}="{html.escape(text)}"'
+
+
+def format_coordinate(value: float) -> str:
+    """A number of a drawing, to a tenth."""
+    return format(value, ".1f").rstrip("0").rstrip(".")

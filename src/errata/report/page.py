@@ -14,7 +14,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 def render_page(view: ReportView) -> str:
     """One self-contained HTML document."""
     title = f"{view.plan.product}: {view.run_id}"
-    return render_document(title, decision.render_masthead(view), _render_sections(view), decision.render_digests(view))
+    return render_document(title, decision.render_head(view), _render_sections(view), decision.render_digests(view))
 
 
 def render_document(title: str, *children: Child) -> str:

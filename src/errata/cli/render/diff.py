@@ -77,7 +77,7 @@ def _format_rows(parts: Sequence[PartitionDiff]) -> list[str]:
 
 
 def _render_columns(diff: Diff, width: int) -> Iterator[str]:
-    common = sum(part.changed + part.unchanged for part in diff.partitions)
+    common = sum(part.on_both_sides for part in diff.partitions)
     touched = {
         name: change
         for name, change in diff.columns.items()
@@ -120,17 +120,14 @@ def _render_together(diff: Diff, width: int) -> Iterator[str]:
 
 
 def _render_partitions(parts: Sequence[PartitionDiff], grain: str, width: int) -> Iterator[str]:
-    differ = [part for part in parts if part.added or part.removed or part.changed]
+    differ = [part for part in parts if part.touched]
     same = [part.partition for part in parts if part not in differ]
     if not differ:
         yield from format_labelled("partitions", [f"none of {len(parts)} changed"], width)
         return
     head = f"every one of {len(parts)} changed" if not same else f"{len(differ)} of {len(parts)} changed"
-    largest = max(differ, key=_count_touched)
-    most = (
-        f"most rows {largest.partition}: {format_exact(_count_touched(largest))} of "
-        f"{format_exact(_count_rows(largest))}"
-    )
+    largest = max(differ, key=lambda part: part.touched)
+    most = f"most rows {largest.partition}: {format_exact(largest.touched)} of {format_exact(largest.rows)}"
     yield from format_labelled(
         "partitions", [head, format_partitions(grain, [p.partition for p in differ]), most], width
     )
@@ -179,14 +176,6 @@ def _render_untouched(view: DiffView, width: int) -> Iterator[str]:
     elif found.partitions:
         whole = f"{format_exact(found.partitions)} of {plural(found.partitions, 'partition')}"
         yield from format_labelled("untouched", [f"{whole} outside the scope have identical files"], width)
-
-
-def _count_touched(part: PartitionDiff) -> int:
-    return part.added + part.removed + part.changed
-
-
-def _count_rows(part: PartitionDiff) -> int:
-    return part.added + part.removed + part.changed + part.unchanged
 
 
 def _render_samples(sample: Sequence[SampleRow], width: int) -> list[str]:

@@ -159,7 +159,7 @@ class _SampleReader:
         chosen: dict[str, list[str]] = {"key": [], "rows": []}
         room = wanted
         for part in sorted(found, key=lambda p: (-p.changed, -(p.added + p.removed))):
-            differing = part.added + part.removed + part.changed
+            differing = part.touched
             if room <= 0 or not differing:
                 break
             chosen[part.method].append(part.partition)
