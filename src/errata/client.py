@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from errata import views
 from errata.approval import authorization
 from errata.commands.compute import control, run
 from errata.commands.look import history, quarantine, status, why
@@ -35,28 +36,6 @@ from errata.planning.request import Request
 from errata.publishing.hazards import watch_guard
 from errata.publishing.live_writes import notice_live_writes
 from errata.text.escape import escape_text, require_one_line
-from errata.views import (
-    AuditView,
-    CleanupView,
-    CommitsView,
-    DarkView,
-    DecisionView,
-    ErasedView,
-    FrozenView,
-    HeadView,
-    ListedView,
-    PlanView,
-    PublishView,
-    QuarantineView,
-    ReleaseView,
-    RollbackView,
-    RunsView,
-    RunView,
-    StateView,
-    StatusView,
-    ValidateView,
-    WhyView,
-)
 from errata.views.checks import DoctorCheck
 from errata.views.diff import DiffView
 from errata.views.report import ReportView
@@ -114,86 +93,77 @@ class Client:
         restore: str | None = None,
         dry_run: bool = False,
         as_: str | None = None,
-    ) -> PlanView:
+    ) -> views.PlanView:
         """Plan a correction and submit it for approval.
 
         ``restore`` is the snapshot, tag or time whose content is put back. ``dry_run`` only shows the plan.
         """
-        actor = self._build_actor(as_)
+        actor = self._actor(as_)
         if restore is not None and kind == "restate":
             kind = "restore"
         request = Request(
-            product,
-            require_one_line("--reason", reason),
-            actor.person,
-            start,
-            end,
-            partitions,
-            kind,
-            order,
-            canary,
+            product, require_one_line("--reason", reason), actor.person, start, end, partitions, kind, order, canary,
             supersede,
-            tuple(
-                Override(rule, require_one_line(f"--override {rule}", why)) for rule, why in (overrides or {}).items()
-            ),
-            prove_determinism,
-            deadline,
-            restore,
-        )
+            tuple(Override(rule, require_one_line(f"--override {rule}", why))
+                  for rule, why in (overrides or {}).items()),
+            prove_determinism, deadline, restore,
+        )  # fmt: skip
         return plan.make_plan(self._workspace, actor, request, dry_run=dry_run)
 
     def try_out(
         self, product: str, partitions: str | Sequence[str], *, sample: int = 10, as_: str | None = None
     ) -> TryView:
         """Compute partitions with the current code, judge them and compare them with main; nothing is written."""
-        return try_partitions(self._workspace, self._build_actor(as_), product, partitions, sample)
+        return try_partitions(self._workspace, self._actor(as_), product, partitions, sample)
 
-    def show(self, run_id: str) -> PlanView:
+    def show(self, run_id: str) -> views.PlanView:
         """A plan as stored in the ledger."""
-        return status.show_plan(self._workspace, self._build_actor(None), run_id)
+        return status.show_plan(self._workspace, self._actor(None), run_id)
 
     def manifest_bytes(self, run_id: str) -> bytes:
         """The exact bytes of the sealed manifest."""
         return self._workspace.ledger.runs.manifest_bytes(
-            self._workspace.ledger.runs.get(run_id).run_id, self._build_actor(None)
+            self._workspace.ledger.runs.get(run_id).run_id, self._actor(None)
         )
 
     def approve(
         self, run_id: str, *, digest: str, note: str = "", break_glass: str | None = None, as_: str | None = None
-    ) -> DecisionView:
+    ) -> views.DecisionView:
         """Approve the plan with this digest.
 
         ``break_glass`` is the reason why one person decides alone, without a second person or the quorum.
         """
-        actor = self._build_actor(as_)
-        alone = None if break_glass is None else require_one_line("--break-glass", break_glass)
+        actor = self._actor(as_)
+        alone = _require_line("--break-glass", break_glass)
         return approve.approve(
             self._workspace, actor, run_id, digest, break_glass=alone, note=require_one_line("--note", note)
         )
 
-    def decline(self, run_id: str, *, note: str, as_: str | None = None) -> DecisionView:
+    def decline(self, run_id: str, *, note: str, as_: str | None = None) -> views.DecisionView:
         """Decline the plan; this is final."""
-        return approve.decline(self._workspace, self._build_actor(as_), run_id, require_one_line("--note", note))
+        return approve.decline(self._workspace, self._actor(as_), run_id, require_one_line("--note", note))
 
-    def run(self, run_id: str, *, parallel: int = 2, max_chunks: int | None = None, as_: str | None = None) -> RunView:
+    def run(
+        self, run_id: str, *, parallel: int = 2, max_chunks: int | None = None, as_: str | None = None
+    ) -> views.RunView:
         """Work on a run until nothing is left."""
-        return run.run_chunks(self._workspace, self._build_actor(as_), run_id, parallel=parallel, max_chunks=max_chunks)
+        return run.run_chunks(self._workspace, self._actor(as_), run_id, parallel=parallel, max_chunks=max_chunks)
 
-    def pause(self, run_id: str, *, as_: str | None = None) -> StateView:
+    def pause(self, run_id: str, *, as_: str | None = None) -> views.StateView:
         """Pause a run: workers claim no new chunk, and no further group is published."""
-        return control.pause(self._workspace, self._build_actor(as_), run_id)
+        return control.pause(self._workspace, self._actor(as_), run_id)
 
-    def resume(self, run_id: str, *, as_: str | None = None) -> StateView:
+    def resume(self, run_id: str, *, as_: str | None = None) -> views.StateView:
         """Resume a paused run: chunks may be claimed and groups published again."""
-        return control.resume(self._workspace, self._build_actor(as_), run_id)
+        return control.resume(self._workspace, self._actor(as_), run_id)
 
-    def cancel(self, run_id: str, *, now: bool = False, as_: str | None = None) -> StateView:
+    def cancel(self, run_id: str, *, now: bool = False, as_: str | None = None) -> views.StateView:
         """Cancel a run that is not published; ``now`` also stops running chunks."""
-        return control.cancel(self._workspace, self._build_actor(as_), run_id, now=now)
+        return control.cancel(self._workspace, self._actor(as_), run_id, now=now)
 
-    def retry(self, run_id: str, *, chunk: str | None = None, as_: str | None = None) -> StateView:
+    def retry(self, run_id: str, *, chunk: str | None = None, as_: str | None = None) -> views.StateView:
         """Let failed chunks be claimed again (default: all of them)."""
-        return control.retry(self._workspace, self._build_actor(as_), run_id, chunk)
+        return control.retry(self._workspace, self._actor(as_), run_id, chunk)
 
     def validate(
         self,
@@ -202,32 +172,32 @@ class Client:
         accept: Mapping[str, str] | None = None,
         thresholds: str | None = None,
         as_: str | None = None,
-    ) -> ValidateView:
+    ) -> views.ValidateView:
         """Assemble, measure and judge the candidate.
 
         ``thresholds`` is the reason for using the thresholds currently in the product file instead of the sealed ones.
         """
         accepted = {check: require_one_line(f"--accept {check}", why) for check, why in (accept or {}).items()}
-        because = None if thresholds is None else require_one_line("--thresholds", thresholds)
-        return validate.validate_run(self._workspace, self._build_actor(as_), run_id, accepted, because)
+        because = _require_line("--thresholds", thresholds)
+        return validate.validate_run(self._workspace, self._actor(as_), run_id, accepted, because)
 
     def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
         """Compare the candidate with the content that it replaces."""
-        return diff(self._workspace, self._build_actor(None), run_id, partitions, sample)
+        return diff(self._workspace, self._actor(None), run_id, partitions, sample)
 
     def report(self, run_id: str, *, partitions: Partitions = None, sample: int = 20) -> ReportView:
         """Everything a reviewer needs to decide; ``errata.report.page.render_page`` renders it as HTML."""
-        return build_report(self._workspace, self._build_actor(None), run_id, partitions, sample)
+        return build_report(self._workspace, self._actor(None), run_id, partitions, sample)
 
-    def quarantine(self, run_id: str, *, sample: int = 3) -> QuarantineView:
+    def quarantine(self, run_id: str, *, sample: int = 3) -> views.QuarantineView:
         """Rows that a run set aside, by reason, with samples."""
-        return quarantine.read_quarantine(self._workspace, self._build_actor(None), run_id, sample)
+        return quarantine.read_quarantine(self._workspace, self._actor(None), run_id, sample)
 
-    def release(self, run_id: str, *, digest: str | None = None, note: str = "", as_: str | None = None) -> ReleaseView:
+    def release(
+        self, run_id: str, *, digest: str | None = None, note: str = "", as_: str | None = None
+    ) -> views.ReleaseView:
         """Release the candidate, its verdict and its accepted warnings; a service account may publish it afterwards."""
-        return release.release_run(
-            self._workspace, self._build_actor(as_), run_id, digest, require_one_line("--note", note)
-        )
+        return release.release_run(self._workspace, self._actor(as_), run_id, digest, require_one_line("--note", note))
 
     def publish(
         self,
@@ -240,7 +210,7 @@ class Client:
         wait: bool = False,
         early: str | None = None,
         as_: str | None = None,
-    ) -> PublishView:
+    ) -> views.PublishView:
         """Publish the candidate in one commit, or its next group where the product publishes in groups.
 
         ``digest`` is the release digest that the person reviewed; a candidate with another one is refused.
@@ -250,13 +220,10 @@ class Client:
         """
         if wait and partitions is not None:
             raise UsageError("publish with partitions and wait was refused; expected one of them: groups come in turn")
-        actor, alone = (
-            self._build_actor(as_),
-            None if break_glass is None else require_one_line("--break-glass", break_glass),
-        )
-        sooner = None if early is None else require_one_line("--early", early)
+        actor, alone = self._actor(as_), _require_line("--break-glass", break_glass)
+        sooner = _require_line("--early", early)
 
-        def once() -> PublishView:
+        def once() -> views.PublishView:
             return publish.publish_run(
                 self._workspace, actor, run_id, partitions,
                 digest=digest, break_glass=alone, by_itself=by_itself, early=sooner,
@@ -274,34 +241,34 @@ class Client:
         compare: bool = False,
         rejected: bool = False,
         as_: str | None = None,
-    ) -> DarkView:
+    ) -> views.DarkView:
         """Publish a preview: make the candidate readable under a name; main is not touched.
 
         ``compare`` adds a view that shows old and new values. ``rejected`` allows a candidate that did not pass its
         gate, under a name that says so.
         """
-        actor = self._build_actor(as_)
+        actor = self._actor(as_)
         return preview.publish_preview(self._workspace, actor, run_id, name, compare=compare, rejected=rejected)
 
     def publishes_itself(self, run_id: str, *, as_: str | None = None) -> bool:
         """Whether a validated run may be published without a release, by the acting person."""
-        return authorization.can_publish_unattended(self._workspace, self._build_actor(as_), run_id)
+        return authorization.can_publish_unattended(self._workspace, self._actor(as_), run_id)
 
     def require_unattended(self, run_id: str, *, as_: str | None = None) -> None:
         """Refuse a run that could not be published unattended at the end, before any work is done."""
-        authorization.require_unattended(self._workspace, self._build_actor(as_), run_id)
+        authorization.require_unattended(self._workspace, self._actor(as_), run_id)
 
     def rollback(
         self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None
-    ) -> RollbackView:
+    ) -> views.RollbackView:
         """Restore the content that the partitions had before the run was published."""
         return rollback.roll_back_run(
-            self._workspace, self._build_actor(as_), run_id, partitions, require_one_line("--reason", reason)
+            self._workspace, self._actor(as_), run_id, partitions, require_one_line("--reason", reason)
         )
 
-    def status(self, run_id: str | None = None) -> StatusView:
+    def status(self, run_id: str | None = None) -> views.StatusView:
         """Status of one run (default: all runs)."""
-        actor = self._build_actor(None)
+        actor = self._actor(None)
         watch_guard(self._workspace, actor)
         if run_id is not None:
             run = self._workspace.ledger.runs.get(run_id)
@@ -309,7 +276,7 @@ class Client:
             known = self._heads.get(run.run_id)
             self._heads[run.run_id] = notice_live_writes(
                 self._workspace, actor, run, manifest, "status", known_head=known
-            )  # fmt: skip
+            )
         return status.build_status(self._workspace, actor, run_id)
 
     def next_steps(self, run_id: str, *, is_reviewed: bool = False) -> tuple[str, ...]:
@@ -324,7 +291,7 @@ class Client:
         person: str | None = None,
         since: str | None = None,
         accepted_at: str | None = None,
-    ) -> RunsView:
+    ) -> views.RunsView:
         """Runs of a product or table (default: all); with ``accepted_at``, the runs that were current at that time."""
         if accepted_at is not None:
             if states or person or since:
@@ -332,15 +299,15 @@ class Client:
             return history.find_current_runs(self._workspace, parse_instant(accepted_at), what)
         return history.list_runs(self._workspace, what, states, person, parse_instant(since) if since else None)
 
-    def history(self, table: str, partition: str, *, most: int = history.MAX_COMMITS) -> CommitsView:
+    def history(self, table: str, partition: str, *, most: int = history.MAX_COMMITS) -> views.CommitsView:
         """Commits to a partition, newest first, each with the snapshot to restore in order to undo it."""
         return history.list_commits(self._workspace, table, partition, most)
 
-    def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> WhyView:
+    def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> views.WhyView:
         """Who changed this number, when and why."""
-        return why.explain_partition(self._workspace, self._build_actor(None), table, partition, key or {})
+        return why.explain_partition(self._workspace, self._actor(None), table, partition, key or {})
 
-    def frozen(self, table: str, partitions: lease.Partitions = None, *, wait: str | None = None) -> FrozenView:
+    def frozen(self, table: str, partitions: lease.Partitions = None, *, wait: str | None = None) -> views.FrozenView:
         """Freezes of these partitions; with ``wait``, wait for them to end and raise ``Frozen`` if they do not."""
         if wait is None:
             return lease.describe_freezes(self._workspace, table, partitions)
@@ -357,31 +324,25 @@ class Client:
     ) -> AbstractContextManager[lease.Lease]:
         """Lease for a live job that writes these partitions: no run freezes them while it is held."""
         job = None if name is None else require_one_line("name", name, MAX_NAME_LENGTH)
-        return lease.acquire_write_lease(
-            self._workspace, self._build_actor(as_), table, partitions, wait=wait, name=job
-        )
+        return lease.acquire_write_lease(self._workspace, self._actor(as_), table, partitions, wait=wait, name=job)
 
-    def audit_verify(self, *, heads: Sequence[str | Path] = (), keys: Sequence[str | Path] = ()) -> AuditView:
+    def audit_verify(self, *, heads: Sequence[str | Path] = (), keys: Sequence[str | Path] = ()) -> views.AuditView:
         """Verify the audit chain against exported heads (default: those in ``evidence.heads``)."""
         return head_export.verify_against_heads(self._workspace, tuple(map(Path, heads)), tuple(map(Path, keys)))
 
-    def audit_head(self, output: str | Path | None = None) -> HeadView:
+    def audit_head(self, output: str | Path | None = None) -> views.HeadView:
         """Sign the head of the audit chain, and write it to ``evidence.heads`` and, if given, to a new file."""
         return head_export.export_head(self._workspace, None if output is None else Path(output))
 
-    def erase_person(self, name: str, *, reason: str, as_: str | None = None) -> ErasedView:
+    def erase_person(self, name: str, *, reason: str, as_: str | None = None) -> views.ErasedView:
         """Erase the name behind a pseudonym and the texts of that person; the audit chain stays valid."""
-        return erase.erase_person(
-            self._workspace,
-            self._build_actor(as_),
-            require_one_line("NAME", name),
-            require_one_line("--reason", reason),
-        )
+        name, why = require_one_line("NAME", name), require_one_line("--reason", reason)
+        return erase.erase_person(self._workspace, self._actor(as_), name, why)
 
-    def erase(self, subjects: Collection[str], *, reason: str, as_: str | None = None) -> ListedView:
+    def erase(self, subjects: Collection[str], *, reason: str, as_: str | None = None) -> views.ListedView:
         """Record data subjects as erased: their rows are neither published nor restored."""
         return erase.add_erased_subjects(
-            self._workspace, self._build_actor(as_), subjects, require_one_line("--reason", reason)
+            self._workspace, self._actor(as_), subjects, require_one_line("--reason", reason)
         )
 
     def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
@@ -393,11 +354,11 @@ class Client:
         self, run_id: str, *, with_diff: bool = True, as_: str | None = None
     ) -> tuple[evidence.EvidenceView, bytes]:
         """Export the evidence of a run as one signed file; ``errata evidence verify`` checks it."""
-        return evidence.export_evidence(self._workspace, self._build_actor(as_), run_id, with_diff=with_diff)
+        return evidence.export_evidence(self._workspace, self._actor(as_), run_id, with_diff=with_diff)
 
-    def cleanup(self, run_id: str | None = None, *, dry_run: bool = False, as_: str | None = None) -> CleanupView:
+    def cleanup(self, run_id: str | None = None, *, dry_run: bool = False, as_: str | None = None) -> views.CleanupView:
         """Remove branches and tags that nothing needs any more."""
-        return cleanup.cleanup(self._workspace, self._build_actor(as_), run_id, dry_run=dry_run)
+        return cleanup.cleanup(self._workspace, self._actor(as_), run_id, dry_run=dry_run)
 
     def doctor(self, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
         """Check Java, jars, catalogs, ledger and guards."""
@@ -424,11 +385,15 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _build_actor(self, person: str | None) -> Actor:
+    def _actor(self, person: str | None) -> Actor:
         user = _read_os_user()
         name = require_one_line("--as", person or os.environ.get("ERRATA_USER") or user, MAX_NAME_LENGTH)
         project = self._workspace.project
         return Actor(project.resolve_alias(name), user, escape_text(socket.gethostname()), project.single_user)
+
+
+def _require_line(option: str, text: str | None) -> str | None:
+    return None if text is None else require_one_line(option, text)
 
 
 def _read_os_user() -> str:
