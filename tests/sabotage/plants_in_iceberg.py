@@ -275,7 +275,7 @@ IN_ICEBERG = (
     Plant(
         "a candidate is kept for ever",
         STAGED,
-        "        commit.setAge(branch, keep_days * DAY_MS)\n",
+        "                commit.setAge(branch, keep_days * DAY_MS)\n",
         "",
         (CANDIDATE,),
     ),

@@ -62,6 +62,11 @@ class ContentDigest:
     a: str
     b: str
 
+    @property
+    def text(self) -> str:
+        """The digest in one text, to compare and to store."""
+        return f"{self.rows}:{self.a}:{self.b}"
+
 
 @dataclass(frozen=True, slots=True)
 class GroupedTotal:

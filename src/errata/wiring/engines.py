@@ -329,7 +329,7 @@ class _LazyContent:
     ) -> dict[str, str]:
         """Row count and checksums of each partition, as the gate measures them."""
         found = self.engines.measurer.checksums(target.table, snapshot_id, target, partitions, columns)
-        return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
+        return {name: digest.text for name, digest in found.items()}
 
     def filled(
         self, target: TargetPin, snapshot_id: str, partitions: Sequence[str], columns: Mapping[str, str | None]

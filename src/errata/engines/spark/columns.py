@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 
 from errata.engines.spark.measure.checksums import row_hash_sql
 from errata.errors import UsageError
+from errata.model.manifest import TargetPin
 from errata.model.partition import NULL, Grain, to_ordinal, value_from_text
 from errata.model.partition_sql import build_partition_filter, build_range_filter, fold_values, quoted
 from errata.model.types import PARTITION_TYPES, to_spark_type
@@ -97,6 +98,16 @@ def in_partitions(column: str, column_type: str, grain: Grain, partitions: Itera
         condition = f"({condition}) AND ({quoted(column)} IS NULL OR {quoted(column)} RLIKE '^{_TEXT_SHAPES[grain]}$')"
     # as SQL text, because a column built from Python costs several calls into the JVM
     return F.expr(condition)
+
+
+def in_scope(target: TargetPin, partitions: Iterable[str]) -> Column:
+    """Whether a row of the target is in one of the partitions."""
+    return in_partitions(target.column, target.column_type, target.grain, partitions)
+
+
+def partition_name(target: TargetPin) -> Column:
+    """The canonical text of a target row's partition."""
+    return partition_text(target.column, target.column_type, target.grain)
 
 
 def typed_partition(text: Column, column_type: str, grain: Grain) -> Column:

@@ -274,34 +274,29 @@ class IcebergPublishing:
         days: int,
     ) -> str:
         """Write the undo branch, rooted on the guard: it holds and pins exactly these files, with statistics."""
-        return retry_commit(lambda: self._try_undo(target, publication_id, from_snapshot, partitions, paths, days))
 
-    def _try_undo(
-        self,
-        target: TargetPin,
-        publication_id: str,
-        from_snapshot: str,
-        partitions: Sequence[str],
-        paths: Sequence[str],
-        days: int,
-    ) -> str:
-        java, branch = self._java, undo_branch(publication_id)
-        guard, _ = ensure_guard(java, target.table)
-        with java.commit(target.table) as commit:
-            table = commit.table()
-            if find_ref(table, branch) is not None:
-                commit.replaceBranch(branch, int(guard))
-            else:
-                commit.createBranch(branch, int(guard))
-            commit.startAppend(branch)
-            commit.set("errata.undo", publication_id)
-            scope = java.scope(table, target, partitions)
-            if paths and commit.add(table, int(from_snapshot), scope, join_paths(paths)) != len(paths):
-                raise EngineError(f"not every file to be kept for the undo of {publication_id} is in {from_snapshot}")
-            made = str(commit.finish())
-            commit.setAge(branch, days * DAY_MS)
-            commit.swap()
-        return made
+        def act() -> str:
+            java, branch = self._java, undo_branch(publication_id)
+            guard, _ = ensure_guard(java, target.table)
+            with java.commit(target.table) as commit:
+                table = commit.table()
+                if find_ref(table, branch) is not None:
+                    commit.replaceBranch(branch, int(guard))
+                else:
+                    commit.createBranch(branch, int(guard))
+                commit.startAppend(branch)
+                commit.set("errata.undo", publication_id)
+                scope = java.scope(table, target, partitions)
+                if paths and commit.add(table, int(from_snapshot), scope, join_paths(paths)) != len(paths):
+                    raise EngineError(
+                        f"not every file to be kept for the undo of {publication_id} is in {from_snapshot}"
+                    )
+                made = str(commit.finish())
+                commit.setAge(branch, days * DAY_MS)
+                commit.swap()
+            return made
+
+        return retry_commit(act)
 
     def ensure_guard(self, target: TargetPin) -> tuple[str, bool]:
         """The guard's snapshot id and whether it was created; raises if the table would refuse a commit now."""

@@ -112,37 +112,24 @@ class IcebergStaging:
         On a shadow, whose main is empty, the result is exactly the adopted files; they are still compared with the
         target's head as the base.
         """
-        return retry_commit(lambda: self._try_candidate(target, run_id, branch, partitions, paths, keep_days))
 
-    def _try_candidate(
-        self,
-        target: TargetPin,
-        run_id: str,
-        branch: str,
-        partitions: Sequence[str],
-        paths: Sequence[str],
-        keep_days: int,
-    ) -> Candidate:
-        # an earlier try may have landed although its answer was lost
-        if found := self.find_candidate(target, branch):
-            return found
-        with self._java.commit(target.staging.table) as commit:
-            self._assemble(commit, target, run_id, branch, partitions, paths, keep_days)
-            commit.swap()
-        made = self.find_candidate(target, branch)
-        if made is None:
-            raise EngineError(f"the candidate branch {branch} did not appear on {target.staging.table}")
-        return made
+        def act() -> Candidate:
+            # an earlier try may have landed although its answer was lost
+            if found := self.find_candidate(target, branch):
+                return found
+            with self._java.commit(target.staging.table) as commit:
+                self._assemble(commit, target, run_id, branch, partitions, paths)
+                commit.setAge(branch, keep_days * DAY_MS)
+                commit.swap()
+            made = self.find_candidate(target, branch)
+            if made is None:
+                raise EngineError(f"the candidate branch {branch} did not appear on {target.staging.table}")
+            return made
+
+        return retry_commit(act)
 
     def _assemble(
-        self,
-        commit: Any,
-        target: TargetPin,
-        run_id: str,
-        branch: str,
-        partitions: Sequence[str],
-        paths: Sequence[str],
-        keep_days: int,
+        self, commit: Any, target: TargetPin, run_id: str, branch: str, partitions: Sequence[str], paths: Sequence[str]
     ) -> None:
         java, table = self._java, commit.table()
         head, run_head = main_head(table), find_ref(table, run_branch(run_id))
@@ -166,7 +153,6 @@ class IcebergStaging:
         commit.set("errata.run", run_id)
         commit.set("errata.base", base or "")
         commit.finish()
-        commit.setAge(branch, keep_days * DAY_MS)
 
     def drop_refs(self, table: str, refs: Sequence[str]) -> tuple[str, ...]:
         """Remove branches and tags in one commit."""

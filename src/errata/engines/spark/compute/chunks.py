@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError
 
 from errata.engines.failures import cause_of, classify_error
 from errata.engines.files.source import FileSource
-from errata.engines.spark.columns import in_partitions, partition_text
+from errata.engines.spark.columns import in_scope, partition_name
 from errata.engines.spark.compute.lineage import build_lineage, deterministic_id, stamp
 from errata.engines.spark.compute.merge import DELETED, find_merge_violation, mark_deletions, merge_rows
 from errata.engines.spark.compute.output_contract import conform_output, find_null_violation
@@ -23,7 +23,7 @@ from errata.engines.spark.inputs.frames import add_later_columns, list_pinned_fi
 from errata.engines.spark.measure.aggregates import digest_partitions
 from errata.engines.spark.measure.measurer import SparkMeasurer
 from errata.engines.spark.runtime.costs import read_job_costs
-from errata.engines.spark.runtime.spark_session import SparkRuntime
+from errata.engines.spark.runtime.spark_session import SparkRuntime, override_conf
 from errata.engines.spark.write.append import SparkWriter
 from errata.engines.spark.write.quarantine import TransformQuarantine, write_quarantine
 from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed, UsageError
@@ -35,7 +35,7 @@ from errata.model.refs import run_branch
 from errata.ports.compute import TRIAL, ChunkEngine, ChunkWork
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from errata.ports.measure import Measurer
 
@@ -122,7 +122,7 @@ class SparkChunkEngine:
         partitions = work.chunk.partitions
         base = read_snapshot(self._runtime.session, target.table, target.base_snapshot_id, len(partitions))
         prior = add_later_columns(base, target)
-        prior = prior.where(in_partitions(target.column, target.column_type, target.grain, partitions))
+        prior = prior.where(in_scope(target, partitions))
         return merge_rows(prior, changes, target, merge.version, partitions, work.manifest.classified)
 
     def explain(self, work: ChunkWork, error: Exception) -> ErrataError:
@@ -144,7 +144,7 @@ class SparkChunkEngine:
         """See the port. Computes the chunk with other tasks, splits and row order, which must not change the result."""
         target, session = work.manifest.target, self._runtime.session
         columns = sorted(set(target.columns) - set(work.manifest.lineage_columns))
-        with _override_conf(session, {"spark.sql.shuffle.partitions": str(parallelism)}):
+        with override_conf(session, {"spark.sql.shuffle.partitions": str(parallelism)}):
             output = self._compute_output(work, spread=parallelism)
             try:
                 found = self._translate_errors(
@@ -153,7 +153,7 @@ class SparkChunkEngine:
             except UsageError as error:
                 # a digest that cannot be computed is a fault of the transform's output, not of a check
                 raise TransformFailed(f"chunk {work.chunk.chunk_id}: {error.message}") from error
-        return {name: f"{digest.rows}:{digest.a}:{digest.b}" for name, digest in found.items()}
+        return {name: digest.text for name, digest in found.items()}
 
     @contextmanager
     def trial(self, work: ChunkWork) -> Iterator[tuple[Measurer, Mapping[str, int]]]:
@@ -161,7 +161,7 @@ class SparkChunkEngine:
         target, session = work.manifest.target, self._runtime.session
         output = self._compute_output(work).persist()
         try:
-            text = partition_text(target.column, target.column_type, target.grain).alias("partition")
+            text = partition_name(target).alias("partition")
             counted = self._translate_errors(work, output.groupBy(text).count().collect)
             rows = {row["partition"]: int(row["count"]) for row in counted}
             yield SparkMeasurer(session, work.parts.__getitem__, unwritten={TRIAL: output}), rows
@@ -215,18 +215,6 @@ def build_context(work: ChunkWork, aside: TransformQuarantine) -> Context:
         _stamp=stamp,
         _quarantine=aside,
     )
-
-
-@contextmanager
-def _override_conf(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    before = {key: session.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        session.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            session.conf.unset(key) if old is None else session.conf.set(key, old)
 
 
 _conforms: type[ChunkEngine] = SparkChunkEngine

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import in_partitions, partition_text, partition_unit
+from errata.engines.spark.columns import in_scope, partition_name, partition_unit
 from errata.errors import OutputContract
 from errata.model.diff import MASK
 from errata.model.manifest import TargetPin
@@ -93,7 +93,7 @@ def _check_changes(
         no_key = no_key | F.col(quoted(name)).isNull()
     # a row written outside the chunk would show up in the written files; a deletion outside would go unnoticed
     inside = F.coalesce(
-        in_partitions(target.column, target.column_type, target.grain, partitions), F.lit(False)  # noqa: FBT003
+        in_scope(target, partitions), F.lit(False)  # noqa: FBT003
     )  # fmt: skip
     sound = F.when(no_key, _raise_for_row("a change has no key", target, classified))
     if version:
@@ -119,7 +119,7 @@ def _format_value(name: str, target: TargetPin, is_classified: bool) -> Column:
     if is_classified:
         return F.when(value.isNotNull(), F.lit(MASK))
     if name == target.column:
-        return partition_text(target.column, target.column_type, target.grain)
+        return partition_name(target)
     return F.regexp_replace(F.substring(value.cast("string"), 1, _MAX_VALUE_LENGTH), r"\s", " ")
 
 

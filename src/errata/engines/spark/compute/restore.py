@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import in_partitions
+from errata.engines.spark.columns import in_scope
 from errata.engines.spark.compute.output_contract import conform_output
 from errata.engines.spark.inputs.frames import add_later_columns, read_snapshot
 from errata.model.partition_sql import quoted
@@ -25,5 +25,5 @@ def read_restored_rows(
     target = manifest.target
     rows = read_snapshot(session, target.table, restored.snapshot_id, len(partitions))
     named = rows.select(*[F.col(quoted(then)).alias(now) for now, then in restored.columns.items()])
-    cut = named.where(in_partitions(target.column, target.column_type, target.grain, partitions))
+    cut = named.where(in_scope(target, partitions))
     return conform_output(add_later_columns(cut, target), target)

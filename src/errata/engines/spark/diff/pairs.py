@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 from pyspark.sql import types as T  # noqa: N812
 
-from errata.engines.spark.columns import in_partitions, partition_text
+from errata.engines.spark.columns import in_scope, partition_name
 from errata.engines.spark.diff.values import format_sum
 from errata.engines.spark.measure.checksums import comparable_sql
 from errata.model.diff import ChangePattern, ColumnChange, PartitionDiff
@@ -67,8 +67,8 @@ class Pairs:
     def union_sides(self, partitions: Sequence[str], columns: Sequence[Column]) -> DataFrame:
         """The union of both sides, filtered to the partitions."""
         pin = self.pin
-        cut = in_partitions(pin.column, pin.column_type, pin.grain, partitions)
-        text = partition_text(pin.column, pin.column_type, pin.grain).alias(PARTITION)
+        cut = in_scope(pin, partitions)
+        text = partition_name(pin).alias(PARTITION)
         sides = [
             side.where(cut).select(text, F.lit(tag).alias(SIDE), *columns)
             for side, tag in ((self.before, BEFORE), (self.after, AFTER))

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import in_partitions
+from errata.engines.spark.columns import in_partitions, in_scope
 from errata.engines.spark.inputs.eras import read_files_by_era, read_table_by_era
 from errata.engines.spark.inputs.row_rules import add_source, screen_rows, select_used
 from errata.engines.spark.inputs.source_files import (
@@ -76,11 +76,11 @@ def read_own_frame(
         )
     base = [name for name in partitions if name not in scope]
     rows = add_later_columns(read_snapshot(session, target.table, target.base_snapshot_id, len(base)), target)
-    rows = rows.where(in_partitions(target.column, target.column_type, target.grain, base))
+    rows = rows.where(in_scope(target, base))
     for snapshot in dict.fromkeys(earlier[name] for name in partitions if name in scope):
         staged = _read_appended(session, target.staging.table, snapshot)
         names = [name for name in partitions if earlier.get(name) == snapshot]
-        staged = staged.where(in_partitions(target.column, target.column_type, target.grain, names))
+        staged = staged.where(in_scope(target, names))
         rows = rows.unionByName(staged)
     return rows
 

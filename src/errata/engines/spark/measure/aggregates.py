@@ -8,7 +8,7 @@ because each column built from Python is a call into the JVM.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from errata.engines.spark.columns import is_its_own_unit, partition_text, partition_unit
 from errata.engines.spark.measure.checksums import hash_sum_sql, row_hash_sql
 from errata.engines.spark.measure.lookups import join_lookups
+from errata.engines.spark.runtime.spark_session import override_conf
 from errata.errors import EngineError, SourceChanged, UsageError
 from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
@@ -187,21 +188,10 @@ def _count_duplicates(
     return result
 
 
-@contextmanager
-def _keep_stored_grouping(session: SparkSession, counts: Sequence[int]) -> Iterator[None]:
+def _keep_stored_grouping(session: SparkSession, counts: Sequence[int]) -> AbstractContextManager[None]:
     """Read each partition in one task, so that equal keys meet without a shuffle; only if row counts make it pay."""
     wanted = _STORED_GROUPING_SETTINGS if _is_worth_own_tasks(counts, session.sparkContext.defaultParallelism) else ()
-    before = {name: session.conf.get(name, None) for name in wanted}
-    for name in wanted:
-        session.conf.set(name, "true")
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, value)
+    return override_conf(session, dict.fromkeys(wanted, "true"))
 
 
 def _is_worth_own_tasks(counts: Sequence[int], cores: int) -> bool:

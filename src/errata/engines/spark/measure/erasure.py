@@ -12,7 +12,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import in_partitions, partition_text
+from errata.engines.spark.columns import in_scope, partition_name
 from errata.engines.spark.inputs.frames import read_snapshot
 from errata.errors import StateRefused
 from errata.model.manifest import TargetPin
@@ -46,7 +46,7 @@ class SparkSuppressions:
         found: set[str] = set()
         for snapshot, partitions in snapshots.items():
             rows = read_snapshot(spark, target.table, snapshot, len(partitions))
-            scope = in_partitions(target.column, target.column_type, target.grain, partitions)
+            scope = in_scope(target, partitions)
             ids = _select_ids(rows.where(scope), target, self._columns(table, rows, snapshot))
             hit = ids.withColumn(_HASH, hashed(F.col(_ID))).join(listed, _HASH, "left_semi")
             found |= {row[0] for row in hit.select(_PARTITION).distinct().collect()}
@@ -67,7 +67,7 @@ class SparkSuppressions:
 
 def _select_ids(rows: DataFrame, target: TargetPin, columns: Sequence[str]) -> DataFrame:
     """Distinct pairs of partition and subject id."""
-    partition = partition_text(target.column, target.column_type, target.grain).alias(_PARTITION)
+    partition = partition_name(target).alias(_PARTITION)
     each = [rows.select(partition, F.col(quoted(name)).cast("string").alias(_ID)) for name in columns]
     return reduce(DataFrame.unionAll, each).where(F.col(_ID).isNotNull()).distinct()
 

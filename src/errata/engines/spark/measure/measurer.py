@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from errata.engines.spark.columns import in_partitions
+from errata.engines.spark.columns import in_scope
 from errata.engines.spark.diff.differ import compare_snapshots
 from errata.engines.spark.inputs.frames import add_later_columns, read_input_frame, read_snapshot
 from errata.engines.spark.measure.aggregates import (
@@ -104,18 +104,14 @@ class SparkMeasurer:
         self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Sequence[str]
     ) -> dict[str, ContentDigest]:
         """See the port."""
-        rows = read_snapshot(self._session, table, snapshot_id, len(partitions)).where(
-            _build_scope_condition(pin, partitions)
-        )
+        rows = read_snapshot(self._session, table, snapshot_id, len(partitions)).where(in_scope(pin, partitions))
         return digest_partitions(add_later_columns(rows, pin), pin, partitions, columns)
 
     def filled(
         self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Mapping[str, str | None]
     ) -> dict[str, tuple[str, ...]]:
         """See the port."""
-        rows = read_snapshot(self._session, table, snapshot_id, len(partitions)).where(
-            _build_scope_condition(pin, partitions)
-        )
+        rows = read_snapshot(self._session, table, snapshot_id, len(partitions)).where(in_scope(pin, partitions))
         return find_filled_columns(rows, pin, columns)
 
     def diff(
@@ -140,7 +136,7 @@ class SparkMeasurer:
         old = {p: ContentDigest(0, "0", "0") for p in partitions}
         if prior_snapshot is not None:
             old = digest_partitions(self._target(pin, prior_snapshot, partitions), pin, partitions, shared)
-        cut = _build_scope_condition(pin, partitions)
+        cut = in_scope(pin, partitions)
         return compare_snapshots(before.where(cut), after.where(cut), manifest, columns, partitions, old, new, sample)
 
     def _counted(self, scan: Scan, pin: TargetPin, partitions: Sequence[str], snapshot_id: str) -> list[Measurement]:
@@ -161,9 +157,7 @@ class SparkMeasurer:
         return read_snapshot(self._session, pin.table, snapshot_id, len(partitions))
 
     def _target(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
-        return add_later_columns(
-            self._rows(pin, snapshot_id, partitions).where(_build_scope_condition(pin, partitions)), pin
-        )
+        return add_later_columns(self._rows(pin, snapshot_id, partitions).where(in_scope(pin, partitions)), pin)
 
     def _read_lookups(self, alike: Sequence[Manifest], scan: Scan) -> dict[str, DataFrame]:
         """The inputs in which keys are looked up, including look-back and look-ahead."""
@@ -200,10 +194,6 @@ _conforms: type[Measurer] = SparkMeasurer
 def _select_pin(scan: Scan, manifest: Manifest) -> TargetPin:
     """The table for a scan of the target: the staging table for a candidate, otherwise the target."""
     return manifest.target.staging if scan.scope == CANDIDATE else manifest.target
-
-
-def _build_scope_condition(pin: TargetPin, partitions: Sequence[str]) -> Column:
-    return in_partitions(pin.column, pin.column_type, pin.grain, partitions)
 
 
 def _digests_from_measurements(measurements: Sequence[Measurement]) -> dict[str, ContentDigest]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -121,3 +122,16 @@ def build_session_settings(project: Project, submitted: Mapping[str, str]) -> di
     for catalog in project.catalogs.values():
         settings |= spark_conf(catalog)
     return settings
+
+
+@contextmanager
+def override_conf(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Use these settings within the block, and the ones from before after it."""
+    before = {key: session.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            session.conf.unset(key) if old is None else session.conf.set(key, old)

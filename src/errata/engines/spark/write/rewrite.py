@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.spark.columns import in_partitions
+from errata.engines.spark.columns import in_scope
 from errata.engines.spark.inputs.frames import read_snapshot
 from errata.engines.spark.measure.checksums import hash_sum_sql, row_hash_sql
 from errata.engines.spark.runtime.spark_session import SparkRuntime
@@ -36,7 +36,7 @@ class SparkRewriter:
     def find_files_with_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
         """See the port. Reads one column, because bounds only tell which rows a file may contain."""
         rows = read_snapshot(self._runtime.session, target.table, snapshot_id, len(partitions))
-        inside = in_partitions(target.column, target.column_type, target.grain, partitions)
+        inside = in_scope(target, partitions)
         return frozenset(row[_FILE] for row in rows.where(inside).select(_FILE).distinct().collect())
 
     def copy_rows(
@@ -64,7 +64,7 @@ class SparkRewriter:
 
 
 def _build_scope_condition(target: TargetPin, partitions: Sequence[str]) -> Column:
-    inside = in_partitions(target.column, target.column_type, target.grain, partitions)
+    inside = in_scope(target, partitions)
     return F.coalesce(inside, F.lit(False))  # noqa: FBT003 - a literal is a value
 
 

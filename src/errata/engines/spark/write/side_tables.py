@@ -16,7 +16,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from errata.engines.iceberg.commits.refs import retry_commit
 from errata.engines.iceberg.commits.side_tables import ROWS_PROPERTY
-from errata.engines.spark.columns import JSON_OPTIONS, in_partitions, partition_text
+from errata.engines.spark.columns import JSON_OPTIONS, in_partitions, in_scope, partition_name
 from errata.engines.spark.inputs.frames import add_later_columns, read_snapshot
 from errata.engines.spark.measure.checksums import comparable_sql
 from errata.engines.spark.runtime.spark_session import SparkRuntime
@@ -60,7 +60,7 @@ class SparkSideTables:
         told: EarlierCorrections | None = None,
     ) -> None:
         """See the port."""
-        cut = in_partitions(target.column, target.column_type, target.grain, partitions)
+        cut = in_scope(target, partitions)
         old, new = (
             add_later_columns(read_snapshot(self._session, table, snapshot, len(partitions)), target).where(cut)
             for table, snapshot in (before, after)
@@ -94,9 +94,7 @@ class SparkSideTables:
         for partition, number in numbers.items():
             by_number.setdefault(number, []).append(partition)
         parts = [
-            rows.where(in_partitions(target.column, target.column_type, target.grain, names)).withColumns(
-                {RUN: F.lit(run_id), VERSION: F.lit(number)}
-            )
+            rows.where(in_scope(target, names)).withColumns({RUN: F.lit(run_id), VERSION: F.lit(number)})
             for number, names in sorted(by_number.items())
         ]
         self._append(reduce(DataFrame.unionAll, parts), place)
@@ -108,8 +106,8 @@ class SparkSideTables:
     def newest_versions(self, table: str, target: TargetPin, partitions: Sequence[str]) -> Mapping[str, int]:
         """See the port."""
         rows = self._session.read.table(quote_table(table))
-        cut = in_partitions(target.column, target.column_type, target.grain, partitions)
-        name = partition_text(target.column, target.column_type, target.grain).alias("name")
+        cut = in_scope(target, partitions)
+        name = partition_name(target).alias("name")
         found = rows.where(cut).groupBy(name).agg(F.max(VERSION).alias("version")).collect()
         return {row["name"]: row["version"] for row in found}
 
@@ -149,7 +147,7 @@ def build_corrections(
     as_json = F.to_json(F.struct(*shown), JSON_OPTIONS) if values else F.lit("{}")
     equal = [F.expr(comparable_sql(quoted(name), kinds[name])).alias(f"v{n}") for n, name in enumerate(values)]
     row = F.struct(as_json.alias("json"), F.struct(F.lit(0).alias("row"), *equal).alias("equal"))
-    text = partition_text(pin.column, pin.column_type, pin.grain).alias("__errata_partition")
+    text = partition_name(pin).alias("__errata_partition")
     keys = [F.col(quoted(name)).alias(f"__errata_k{n}") for n, name in enumerate(pin.key)]
     untold = F.lit(None).cast(_EARLIER).alias("__errata_told")
     sides = [
