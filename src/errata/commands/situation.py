@@ -69,7 +69,11 @@ def find_last_move(workspace: Workspace, run: RunRecord) -> str:
 
 
 def read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_reviewed: bool = False) -> RunSituation:
-    """The current situation of a run. Reads only, and never starts a JVM."""
+    """The current situation of a run."""
+    return workspace.ledger.read_together(lambda: _read_situation(workspace, actor, run_id, is_reviewed=is_reviewed))
+
+
+def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_reviewed: bool) -> RunSituation:
     run = workspace.ledger.runs.get(run_id)
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     return build_situation(

@@ -16,7 +16,7 @@ it as well) and writes every change together with its audit entry.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection
 
@@ -90,6 +90,8 @@ __all__ = [
     "is_owner_dead",
 ]
 
+T = TypeVar("T")
+
 
 class Ledger:
     """One open ledger. Safe to share between threads; a child process opens its own."""
@@ -133,6 +135,10 @@ class Ledger:
         except BaseException:
             database.close()
             raise
+
+    def read_together(self, work: Callable[[], T]) -> T:
+        """Run ``work``, which only reads, on one consistent view of the ledger instead of one for each read."""
+        return self._database.read_together(work)
 
     def now(self) -> str:
         """The database's time as an ISO instant."""

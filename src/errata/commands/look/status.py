@@ -43,8 +43,12 @@ S = RunState
 
 def show_plan(workspace: Workspace, actor: Actor, run_id: str) -> PlanView:
     """View of a plan from its sealed manifest."""
-    run = workspace.ledger.runs.get(run_id)
-    return stored_plan_view(workspace, run, workspace.ledger.runs.manifest(run.run_id, actor))
+
+    def read() -> PlanView:
+        run = workspace.ledger.runs.get(run_id)
+        return stored_plan_view(workspace, run, workspace.ledger.runs.manifest(run.run_id, actor))
+
+    return workspace.ledger.read_together(read)
 
 
 def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> StatusView:
@@ -53,6 +57,10 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> Stat
         return StatusView(
             runs=run_lines(workspace, workspace.ledger.runs.list()), single_user=workspace.project.single_user
         )
+    return workspace.ledger.read_together(lambda: _run_status(workspace, actor, run_id))
+
+
+def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
     run = workspace.ledger.runs.get(run_id)
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     chunks = workspace.ledger.progress.chunks(run.run_id)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -70,6 +71,7 @@ class Database:
         self.dialect = _choose_dialect(parsed)
         self._redact = redact
         self._opened = False
+        self._shared: ContextVar[Connection | None] = ContextVar("shared_connection", default=None)
         self._clock, self._head = text(self.dialect.clock), text(self.dialect.head)
         self.engine = self.dialect.connect(create=create)
         event.listen(self.engine, "begin", self._on_begin)
@@ -81,7 +83,25 @@ class Database:
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` on one consistent view of the database."""
-        return self._run_with_retries(lambda: self.transact(work, write=False))
+        shared = self._shared.get()
+        return work(shared) if shared is not None else self._run_with_retries(lambda: self.transact(work, write=False))
+
+    def read_together(self, work: Callable[[], T]) -> T:
+        """Run ``work``, which only reads, with one transaction for all its reads in this thread.
+
+        What it reads fits together. It is run again as a whole if the transaction fails.
+        """
+        if self._shared.get() is not None:
+            return work()
+
+        def share(conn: Connection) -> T:
+            token = self._shared.set(conn)
+            try:
+                return work()
+            finally:
+                self._shared.reset(token)
+
+        return self.read(share)
 
     def write(self, work: Callable[[Tx], T]) -> T:
         """Run ``work`` in one write transaction: it takes effect completely and once, or not at all."""
