@@ -1,4 +1,4 @@
-"""Every error Errata raises, as one tree. Pure.
+"""The tree of all errors that Errata raises. Pure.
 
 ::
 
@@ -15,7 +15,10 @@
     │   ├── ScopeLocked                 3     scope-locked
     │   ├── PublishHeld                 3     publish-held
     │   ├── Frozen                      3     frozen
-    │   └── NotFound                    3     not-found
+    │   ├── NotFound                    3     not-found
+    │   ├── RunExpired                  3     run-expired
+    │   ├── Nondeterministic            3     nondeterministic
+    │   └── CostCapReached              3     cost-cap
     ├── ValidationRejected              4     validation-rejected
     ├── PublishConflict                 5     publish-conflict
     │   └── Rebased                     5     rebased
@@ -27,15 +30,18 @@
     │   └── OutputContract              1     output-contract
     ├── AttemptLost                     1     attempt-lost       (retryable)
     ├── RunFailed                       1     run-failed
-    ├── RunExpired                      3     run-expired
     ├── AuditBroken                     1     audit-broken
     ├── KeyRefused                      1     key
     ├── SignatureInvalid                1     signature
     └── EngineError                     1     engine             (retryable)
+        ├── LedgerUnavailable           1     ledger             (retryable)
+        ├── StorageRefused              1     storage            (retryable)
+        ├── OutOfMemory                 1     memory             (retryable)
+        └── WorkerDied                  1     worker-died        (retryable)
 
-The wording is always: what was refused, what was expected, what was found (``message``), the state the data is in
-(``state``), and the next command (``hint``). ``fields`` are for programs; they are part of the ``--json`` error.
-Errors cross process borders (Spark, Airflow), so all of them pickle.
+An error says what happened (``message``), the state of the data (``state``) and the next command (``hint``).
+``fields`` are for programs and part of the ``--json`` error. Errors cross process borders (Spark, Airflow), so all of
+them can be pickled.
 """
 
 from __future__ import annotations
@@ -83,7 +89,7 @@ __all__ = [
 
 
 class ErrataError(Exception):
-    """Base of the tree; a message for people and fields for programs."""
+    """Base class: a message for people and fields for programs."""
 
     code: ClassVar[str] = "error"
     exit_code: ClassVar[int] = 1
@@ -107,33 +113,33 @@ def _rebuild(
 
 
 class UsageError(ErrataError):
-    """The command line or the call does not make sense."""
+    """The command line or the call is wrong."""
 
     code = "usage"
     exit_code = 2
 
 
 class ProjectFileError(UsageError):
-    """A project or product file says something Errata does not understand."""
+    """A project or product file is wrong."""
 
     code = "project-file"
 
 
 class SetupError(ErrataError):
-    """Java, jars, an extra or a server that this command needs is not there."""
+    """Java, jars, an extra or a server that this command needs is missing."""
 
     code = "setup"
 
 
 class Refused(ErrataError):
-    """A rule says no."""
+    """A rule refused the command."""
 
     code = "refused"
     exit_code = 3
 
 
 class PlanRefused(Refused):
-    """A guardrail refused the plan; ``fields["verdicts"]`` has all of them."""
+    """A guardrail refused the plan; ``fields["plan"]`` has the result of every guardrail."""
 
     code = "plan-refused"
 
@@ -145,7 +151,7 @@ class StateRefused(Refused):
 
 
 class ApprovalRefused(Refused):
-    """Approvals or the release are missing, too old, not by another person, or over another digest."""
+    """Approvals or the release are missing, too old, by the requester, or for another digest."""
 
     code = "approval"
 
@@ -163,19 +169,19 @@ class ManifestTampered(Refused):
 
 
 class ScopeLocked(Refused):
-    """Another publication or rollback holds these partitions."""
+    """Another publication or rollback has locked these partitions."""
 
     code = "scope-locked"
 
 
 class PublishHeld(Refused):
-    """The next group of partitions may not go yet."""
+    """The next group of partitions cannot be published yet."""
 
     code = "publish-held"
 
 
 class Frozen(Refused):
-    """A correction holds live jobs off these partitions."""
+    """A correction has frozen these partitions, so live jobs may not write them."""
 
     code = "frozen"
 
@@ -187,51 +193,51 @@ class NotFound(Refused):
 
 
 class RunExpired(Refused):
-    """Something the plan pinned is gone; the run cannot go on."""
+    """A pinned snapshot or file is gone; the run cannot continue."""
 
     code = "run-expired"
 
 
 class ValidationRejected(ErrataError):
-    """The gate said no; ``fields["validation"]`` has every check."""
+    """The gate rejected the candidate; ``fields["validation"]`` has every check."""
 
     code = "validation-rejected"
     exit_code = 4
 
 
 class PublishConflict(ErrataError):
-    """Someone else wrote the partitions after they were planned or published."""
+    """Another job wrote the partitions after they were planned or published."""
 
     code = "publish-conflict"
     exit_code = 5
 
 
 class Rebased(PublishConflict):
-    """Someone else wrote partitions, live wins, and they wait to be computed again."""
+    """A live job wrote partitions, live wins, and they have to be computed again."""
 
     code = "rebased"
 
 
 class ChunkError(ErrataError):
-    """A chunk cannot be computed; trying again will not help by itself."""
+    """A chunk cannot be computed; a retry alone will not help."""
 
     code = "chunk-failed"
 
 
 class TransformFailed(ChunkError):
-    """The user's transform raised, or Spark failed while computing it."""
+    """The transform raised an error, also inside Spark."""
 
     code = "transform-failed"
 
 
 class SourceChanged(ChunkError):
-    """A pinned source file is missing or is not the one that was planned."""
+    """A pinned source file is missing or has changed since planning."""
 
     code = "source-changed"
 
 
 class SourceCorrupt(ChunkError):
-    """A source file is the one that was planned and cannot be read: cut off, overwritten, or not Parquet."""
+    """A source file is unchanged since planning but cannot be read: truncated, overwritten, or not Parquet."""
 
     code = "source-corrupt"
 
@@ -249,7 +255,7 @@ class OutputContract(ChunkError):
 
 
 class AttemptLost(ErrataError):
-    """The lease of this attempt was taken over; its result is not wanted."""
+    """Another worker took over the chunk; the result of this attempt does not count."""
 
     code = "attempt-lost"
     retryable = True
@@ -268,38 +274,38 @@ class AuditBroken(ErrataError):
 
 
 class KeyRefused(ErrataError):
-    """A key is missing, is not one, is an example, or can be read by everyone."""
+    """A key is missing, invalid, an example, or readable by everyone."""
 
     code = "key"
 
 
 class SignatureInvalid(ErrataError):
-    """An envelope is not signed as it claims, or not by whom it should be."""
+    """The signature of an envelope is wrong, or by another key."""
 
     code = "signature"
 
 
 class EngineError(ErrataError):
-    """Spark, Iceberg or the catalog failed in a way that may pass."""
+    """Spark, Iceberg or the catalog failed, perhaps only for a time."""
 
     code = "engine"
     retryable = True
 
 
 class LedgerUnavailable(EngineError):
-    """The ledger's database does not answer, is full or may not be written."""
+    """The ledger's database does not answer, is full or cannot be written."""
 
     code = "ledger"
 
 
 class StorageRefused(EngineError):
-    """A disk is full or a place may not be written; nothing is wrong with the chunk."""
+    """A disk is full or a path cannot be written; the chunk itself is fine."""
 
     code = "storage"
 
 
 class OutOfMemory(EngineError):
-    """Computing a chunk took more memory than there is; a smaller one may do."""
+    """A chunk needed more memory than available; a smaller one may fit."""
 
     code = "memory"
 
@@ -317,6 +323,6 @@ class Nondeterministic(Refused):
 
 
 class CostCapReached(Refused):
-    """The run has cost what its plan allows."""
+    """The run has reached the cost limit of its plan."""
 
     code = "cost-cap"

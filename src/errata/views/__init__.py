@@ -1,4 +1,4 @@
-"""What commands answer: frozen values whose field names are the ``--json`` promise. Pure.
+"""Results of commands: frozen values whose fields are the ``--json`` output. Pure.
 
 The command line renders one view as text or as JSON; Python callers get the view itself.
 """

@@ -1,4 +1,4 @@
-"""What people decided over a run: approvals, releases, broken glass. Pure."""
+"""Decisions on a run: approvals, releases, break-glass. Pure."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ class ApprovalView:
     digest: str
     at: str
     note: str = ""
-    break_glass: str | None = None  # why no second person was waited for
+    break_glass: str | None = None  # the reason for not waiting for a second person
 
 
 @dataclass(frozen=True, slots=True)
 class QuorumView:
-    """What the approvals of a run amount to now."""
+    """Quorum status of a run."""
 
     needed: int
     given: int
     met: bool
     people: tuple[str, ...]
     told: str
-    lacks_owner: str | None = None  # the team that has to agree and has not
-    may: tuple[str, ...] = ()  # who could give what is missing
-    void: Mapping[str, str] = field(default_factory=dict)  # person → why that approval does not count
+    lacks_owner: str | None = None  # the team whose approval is missing
+    may: tuple[str, ...] = ()  # who may still approve
+    void: Mapping[str, str] = field(default_factory=dict)  # person → why the approval is not valid
 
 
 @dataclass(frozen=True, slots=True)
 class BreakGlassView:
-    """Someone decided alone."""
+    """A break-glass decision."""
 
     person: str
     why: str
@@ -55,14 +55,14 @@ class ReleasedView:
     kind: str  # release | publish | automatic
     note: str
     valid: bool
-    void: str | None = None  # why it no longer counts
+    void: str | None = None  # why it is no longer valid
     break_glass: str | None = None
-    published_by: str | None = None  # who published under it; None: nothing has landed
+    published_by: str | None = None  # who published with it; None: nobody yet
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionView:
-    """An approval or a refusal, with what was signed."""
+    """An approval or a decline, with the digest it covers."""
 
     run_id: str
     state: str
@@ -77,7 +77,7 @@ class DecisionView:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseView:
-    """A release, or what one would be over."""
+    """A release, or what a release would cover."""
 
     run_id: str
     state: str

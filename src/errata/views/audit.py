@@ -1,4 +1,4 @@
-"""The audit, what is kept beside it, and what cleanup removed. Pure."""
+"""The audit log, signed heads, erasure and cleanup. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class HeadsView:
-    """What the chain was held against: signed heads that were kept outside the ledger."""
+    """Result of comparing the chain with signed heads from outside the ledger."""
 
     checked: int
-    newest: int | None  # the last entry that one of them covers
+    newest: int | None  # the last entry that a head covers
     behind: int  # entries after it
     signatures: str  # checked | not checked
     signed_by: tuple[str, ...]
-    lag_seconds: int  # how long the oldest publication without a head has been standing
+    lag_seconds: int  # age of the oldest publication without a head
     late: bool
 
 
@@ -37,7 +37,7 @@ class AuditView:
 
 @dataclass(frozen=True, slots=True)
 class HeadView:
-    """A signed head; ``envelope`` is what a file of it holds."""
+    """A signed head; ``envelope`` is the content of its file."""
 
     seq: int
     hash: str
@@ -52,7 +52,7 @@ class HeadView:
 
 @dataclass(frozen=True, slots=True)
 class ErasedView:
-    """A person who was forgotten, and what goes on naming them."""
+    """An erased person, and where their name remains."""
 
     pseudonym: str
     entries: int  # audit entries under the pseudonym, which stay and verify
@@ -62,14 +62,14 @@ class ErasedView:
 
 @dataclass(frozen=True, slots=True)
 class ListedView:
-    """Subjects that are on the list of erased ones now, and who looks at it."""
+    """Subjects added to the list of erased ones, and the products that use it."""
 
     table: str
     added: int
-    already: int  # of those asked for
+    already: int  # of the given subjects
     watermark: str
-    products: Mapping[str, tuple[str, ...]]  # columns of ids, by product
-    judge_again: tuple[str, ...]  # runs with something left to publish, which must be judged again before
+    products: Mapping[str, tuple[str, ...]]  # subject columns by product
+    judge_again: tuple[str, ...]  # runs with unpublished partitions, which must be validated again first
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class KeyView:
 
 @dataclass(frozen=True, slots=True)
 class CleanupView:
-    """What was, or would be, removed."""
+    """Refs that were, or would be, removed."""
 
     removed: tuple[Mapping[str, str], ...]
     kept: tuple[Mapping[str, str], ...] = field(default_factory=tuple)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What one rule says about one partition (None: about the candidate as a whole)."""
+    """Result of one rule for one partition (None: for the whole candidate)."""
 
     name: str
     partition: str | None

@@ -1,4 +1,4 @@
-"""A diff with what it is about: what ``errata diff`` and the report show. Pure."""
+"""A diff with its run, for ``errata diff`` and the report. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from errata.model.diff import Diff, MetricMoves, OutsideScope
 
 @dataclass(frozen=True, slots=True)
 class DiffView:
-    """A diff with what it is about; ``outside`` is None when a snapshot that would prove it is gone."""
+    """A diff with its run; ``outside`` is None if a snapshot needed to prove it is gone."""
 
     run_id: str
     product: str

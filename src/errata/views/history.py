@@ -1,4 +1,4 @@
-"""What happened to a partition, and what was true when. Pure."""
+"""History of a partition, and which run was current at a time. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from errata.views.status import RunLine, SetBackView
 
 @dataclass(frozen=True, slots=True)
 class HistoryView:
-    """One thing that happened to a partition."""
+    """One event in the history of a partition."""
 
     action: str
     at: str
@@ -31,8 +31,8 @@ class HistoryView:
     released_by: str | None = None
     break_glass: BreakGlassView | None = None
     single_user: bool = False
-    restored: str | None = None  # the snapshot whose rows a restore put back
-    rebased: str | None = None  # the snapshot on which it was computed again, because live wrote it meanwhile
+    restored: str | None = None  # the snapshot whose rows were restored
+    rebased: str | None = None  # the snapshot on which it was computed again after a live write
     rolled_back_by: str | None = None
     added_rows: int | None = None  # of a live write after the first publication, like the next two
     removed_rows: int | None = None
@@ -41,7 +41,7 @@ class HistoryView:
 
 @dataclass(frozen=True, slots=True)
 class RowHistoryView:
-    """What happened to one of several rows."""
+    """History of one of several rows."""
 
     key: Mapping[str, str | None]  # all of its key columns
     history: tuple[HistoryView, ...]
@@ -53,11 +53,11 @@ class WhyView:
 
     table: str
     partition: str
-    key: Mapping[str, str]  # as asked for
-    history: tuple[HistoryView, ...]  # of the partition, or of the only row that fits
+    key: Mapping[str, str]  # as given
+    history: tuple[HistoryView, ...]  # of the partition, or of the only matching row
     note: str = ""
-    rows: tuple[RowHistoryView, ...] = ()  # each row by itself, where several fit
-    set_back: SetBackView | None = None  # main does not hold what the ledger has accepted
+    rows: tuple[RowHistoryView, ...] = ()  # per row, if several match
+    set_back: SetBackView | None = None  # main does not have the data of the current run
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,11 @@ class CommitView:
     added_rows: int
     removed_rows: int
     deleted_rows: int  # rows of delete files
-    before: str | None  # main right before it, which a restore may name; None: it is not there any more
+    before: str | None  # main right before it, for a restore; None: it has expired
     run_id: str | None = None
     publication_id: str | None = None
-    kind: str | None = None  # publish | rollback, of a commit of ours
-    accepted: bool = False  # what Errata holds for the truth of the partition
+    kind: str | None = None  # publish | rollback, for a commit of Errata
+    accepted: bool = False  # the current data of the partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class CommitsView:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedSpan:
-    """Partitions that were the truth by the same deed; ``run_id`` None: what was there before any run."""
+    """Partitions that one publication or rollback made current; ``run_id`` None: data from before any run."""
 
     product: str
     table: str
@@ -108,7 +108,7 @@ class AcceptedSpan:
 
 @dataclass(frozen=True, slots=True)
 class RunsView:
-    """Runs that fit a question; or, with ``accepted_at``, which run was the truth at that time."""
+    """Matching runs; or, with ``accepted_at``, the runs that were current at that time."""
 
     runs: tuple[RunLine, ...] = ()
     accepted_at: str | None = None

@@ -1,4 +1,4 @@
-"""What others did after a run was planned, as it was noticed. Pure."""
+"""Writes by others after a run was planned. Pure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from errata.model.partition import WHOLE, Grain, format_ranges
 from errata.text.numbers import format_moment, plural
 
 _SHOWN = 6
-"""Ranges of partitions that a sentence names."""
+"""Maximum number of partition ranges in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveWriteView:
-    """A commit of someone else into the partitions of a run, after it was planned."""
+    """A commit by another job into the partitions of a run, after it was planned."""
 
     snapshot_id: str
     at: str  # when it was committed
-    application: str  # empty: the history does not say who wrote, and only the content can tell whether rows changed
+    application: str  # empty: history does not show the writer, and only the content shows whether rows changed
     operation: str
     partitions: tuple[str, ...]
     seen_at: str = ""
@@ -34,14 +34,14 @@ class LiveWriteView:
 
 @dataclass(frozen=True, slots=True)
 class LateInputView:
-    """What came into an input after it was pinned, for partitions that the run reads."""
+    """New data in an input after it was pinned, in partitions that the run reads."""
 
     input: str
     location: str
     partitions: tuple[str, ...]
-    change: str  # what tells one change from another: a snapshot, or the digest of the files that differ
+    change: str  # identifies the change: a snapshot, or the digest of the differing files
     at: str = ""  # when a table was committed to
-    application: str = ""  # who committed; empty for files, and where the history does not say
+    application: str = ""  # the writer; empty for files, and if history does not show it
     operation: str = ""
     new_files: int = 0
     changed_files: int = 0

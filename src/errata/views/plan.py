@@ -1,4 +1,4 @@
-"""A plan as it was judged and sealed. Pure."""
+"""A plan with its guardrail results. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class InputView:
     reference: str | None = None
     own: bool = False  # the product's own earlier output
     eras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # schema era → partitions in it
-    row_rules: tuple[str, ...] = ()  # what takes rows out, with its action
+    row_rules: tuple[str, ...] = ()  # rules that remove rows, with their action
     version: str | None = None  # the tag that named the snapshot
 
 
@@ -41,7 +41,7 @@ class ChunkView:
 
 @dataclass(frozen=True, slots=True)
 class VerdictView:
-    """What one guardrail says."""
+    """Result of one guardrail."""
 
     rule: str
     level: str
@@ -51,7 +51,7 @@ class VerdictView:
 
 @dataclass(frozen=True, slots=True)
 class EstimateView:
-    """What the run will probably cost."""
+    """Estimated cost of the run."""
 
     rows: int
     bytes: int
@@ -64,10 +64,10 @@ class EstimateView:
 
 @dataclass(frozen=True, slots=True)
 class DeadlineView:
-    """How many cores, until when, for how much.
+    """Whether and how a deadline can be met.
 
-    ``seconds``, ``core_hours`` and ``usd`` are upper ends, with the configured cores when they suffice, else with those
-    needed; ``cores_needed`` None: no number of cores meets it, and ``basis`` says what stands in the way.
+    ``seconds``, ``core_hours`` and ``usd`` are upper bounds, for the configured cores if they suffice, otherwise for
+    the cores needed; ``cores_needed`` None: no number of cores meets it, and ``basis`` names the limit.
     """
 
     by: str
@@ -117,17 +117,17 @@ class PlanView:
     approvers: tuple[str, ...] = ()
     planned_at: str = ""
     prove_determinism: int = 0
-    throttle: Mapping[str, Any] = field(default_factory=dict)  # limits in force now, those that are set
+    throttle: Mapping[str, Any] = field(default_factory=dict)  # limits that are set now
     deadline: DeadlineView | None = None
-    new_columns: Mapping[str, str] = field(default_factory=dict)  # which readers see with the publication
+    new_columns: Mapping[str, str] = field(default_factory=dict)  # visible with the publication
     quorum: QuorumView | None = None
     break_glass: BreakGlassView | None = None  # the newest
-    release_digest: str | None = None  # what a release would name; None before there is a passed verdict
+    release_digest: str | None = None  # digest for a release; None before the gate has passed
     release: ReleasedView | None = None
     manual: bool = True
-    restored: Mapping[str, Any] | None = None  # the snapshot whose rows are put back; no transform runs
-    publish: Mapping[str, Any] = field(default_factory=dict)  # the mode, and what it needs to know
-    rewrite: Mapping[str, Any] | None = None  # why publication writes data files, and of how much
+    restored: Mapping[str, Any] | None = None  # the snapshot whose rows are restored; no transform runs
+    publish: Mapping[str, Any] = field(default_factory=dict)  # the mode and its settings
+    rewrite: Mapping[str, Any] | None = None  # why publication writes data files, and how many
 
     @property
     def id(self) -> str:

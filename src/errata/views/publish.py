@@ -1,4 +1,4 @@
-"""What readers see and when: groups, names, publications, rollbacks, freezes. Pure."""
+"""Publications, rollbacks, groups, previews and freezes. Pure."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class GroupView:
 
 @dataclass(frozen=True, slots=True)
 class GroupsView:
-    """How far a run that is published in groups has come; ``next`` None: nothing is left."""
+    """Progress of a run that is published in groups; ``next`` None: nothing is left."""
 
     size: int
     hold: str
     order: str  # newest | oldest
     groups: tuple[GroupView, ...]
     next: int | None = None
-    not_before: str | None = None  # None: as far as the hold goes, now
+    not_before: str | None = None  # None: the hold does not block it
     seconds_left: int = 0
-    stopped: str = ""  # why no group goes until someone resumes
+    stopped: str = ""  # why no group is published until someone resumes
 
 
 @dataclass(frozen=True, slots=True)
 class DarkView:
-    """A candidate that can be read by name before anyone else sees it; ``comparison`` is old and new side by side."""
+    """A candidate that can be read by name before its publication; ``comparison`` shows old and new rows."""
 
     run_id: str
     state: str
@@ -48,14 +48,14 @@ class DarkView:
     reads: Mapping[str, str]  # reader → the exact statement
     comparison: str | None = None  # a query; None: the product has no key
     view: str | None = None  # the name of the view that is this query
-    before: str | None = None  # the name of what stood before; None: nothing did
+    before: str | None = None  # the name of the previous data; None: there was none
     warnings: tuple[str, ...] = ()
     single_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PublishView:
-    """A publication that landed."""
+    """A committed publication."""
 
     run_id: str
     state: str
@@ -75,24 +75,24 @@ class PublishView:
     release: ReleasedView | None = None
     break_glass: BreakGlassView | None = None
     single_user: bool = False
-    landed_on: str | None = None  # the table beside the target that the snapshot is of
+    landed_on: str | None = None  # the side table of the snapshot
     groups: GroupsView | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HazardView:
-    """Files that a rollback brought back and that an expiry by another tool would delete, but for the guard."""
+    """Files restored by a rollback, which only the guard protects from expiry by other tools."""
 
     publication_id: str  # of the rollback
     table: str
     partitions: tuple[str, ...]
     since: str
-    rewrite: str  # the statement for Spark SQL that ends it
+    rewrite: str  # Spark SQL statement that ends the hazard
 
 
 @dataclass(frozen=True, slots=True)
 class RollbackView:
-    """A rollback that landed, now or before."""
+    """A committed rollback, now or earlier."""
 
     run_id: str
     state: str
@@ -105,15 +105,15 @@ class RollbackView:
     grain: str = "day"
     product: str = ""
     single_user: bool = False
-    landed_on: str | None = None  # the table beside the target that the snapshot is of
-    hazard: HazardView | None = None  # files came back that only the guard protects
+    landed_on: str | None = None  # the side table of the snapshot
+    hazard: HazardView | None = None  # restored files that only the guard protects
     warnings: tuple[str, ...] = ()
     later: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # run → partitions it has published since
 
 
 @dataclass(frozen=True, slots=True)
 class FreezeView:
-    """Partitions that a run holds live jobs off."""
+    """Partitions that a run has frozen."""
 
     run_id: str
     product: str
@@ -122,8 +122,8 @@ class FreezeView:
     requested_by: str
     started_by: str
     since: str
-    until: str  # unless a command of the run goes on
-    at_most: str  # whatever happens
+    until: str  # unless a command of the run renews it
+    at_most: str  # latest end
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,6 @@ class FrozenView:
 
     table: str
     grain: str
-    partitions: tuple[str, ...]  # asked for; none: any of the table's
+    partitions: tuple[str, ...]  # as given; empty: all of the table
     frozen: bool
     by: tuple[FreezeView, ...] = ()

@@ -1,4 +1,4 @@
-"""What a report holds: one value, whose fields are also those of ``errata report --json``. Pure."""
+"""The content of a report, also the output of ``errata report --json``. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AcceptedWarning:
 
 @dataclass(frozen=True, slots=True)
 class ReportedPublication:
-    """A publication or a rollback that landed."""
+    """A committed publication or rollback."""
 
     kind: str  # publish | rollback
     partitions: tuple[str, ...]
@@ -35,7 +35,7 @@ class ReportedPublication:
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """Everything a controller needs to decide over one run; ``diff`` is None when its snapshots are gone."""
+    """Everything a person needs to decide on one run; ``diff`` is None if its snapshots are gone."""
 
     run_id: str
     state: str
@@ -48,11 +48,11 @@ class ReportView:
     releases: tuple[ReportedPublication, ...]
     diff: DiffView | None
     next: tuple[str, ...]
-    undo: str  # until when a publication can be taken back; a duration before it is published
+    undo: str  # end of the rollback window; a duration before publication
     digests: Mapping[str, str] = field(default_factory=dict)
     made_at: str = ""
     notes: tuple[str, ...] = ()
-    groups: GroupsView | None = None  # how far a publication in groups has come
+    groups: GroupsView | None = None  # progress of a publication in groups
 
     def data(self) -> dict[str, Any]:
         """As JSON data; the diff is flat, as ``errata diff --json`` has it."""

@@ -1,4 +1,4 @@
-"""Answers about computing: states, chunks, the verdict of the gate, rows set aside. Pure."""
+"""States, chunks, the verdict of the gate and rows set aside. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """What a worker leaves behind."""
+    """Result of one worker."""
 
     run_id: str
     state: str
@@ -62,14 +62,14 @@ class ValidateView:
     measured: int
     conflicts: tuple[str, ...] = ()
     thresholds: tuple[Mapping[str, Any], ...] = ()  # changed since the plan: person, why, changes
-    release_digest: str | None = None  # what a release names; None while it does not pass
+    release_digest: str | None = None  # digest for a release; None unless the gate has passed
     single_user: bool = False
-    late_inputs: tuple[LateInputView, ...] = ()  # what came into the inputs after they were pinned
+    late_inputs: tuple[LateInputView, ...] = ()  # new data in inputs since they were pinned
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineReason:
-    """Why rows of an input were set aside, and how many, where."""
+    """Why, where and how many rows of an input were set aside."""
 
     input: str
     kind: str  # cast | rule | transform
@@ -93,13 +93,13 @@ class SetAsideRow:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineView:
-    """What a run set aside: the rows of adopted attempts."""
+    """Rows that a run set aside, of adopted attempts."""
 
     run_id: str
     product: str
     state: str
     grain: str
-    table: str | None  # None: there is none, or it was cleaned up
+    table: str | None  # None: it does not exist, or was cleaned up
     inputs: Mapping[str, Mapping[str, int]]  # by input: rows in, used, quarantined, suppressed, set aside
     reasons: tuple[QuarantineReason, ...]
     rows: tuple[SetAsideRow, ...]
@@ -108,7 +108,7 @@ class QuarantineView:
 
 @dataclass(frozen=True, slots=True)
 class TryView:
-    """What a run over these partitions would publish, and what the gate would say."""
+    """What a run of these partitions would publish, with the verdict of the gate."""
 
     product: str
     transform: str

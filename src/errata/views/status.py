@@ -1,4 +1,4 @@
-"""Where runs stand. Pure."""
+"""Status of runs. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from errata.views.run import RunCounts
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """Where one partition of a run stands."""
+    """State of one partition of a run."""
 
     partition: str
     state: str
@@ -24,7 +24,7 @@ class PartitionView:
 
 @dataclass(frozen=True, slots=True)
 class SetBackView:
-    """Partitions in which main does not hold what the ledger has accepted: someone set main back, or made it anew."""
+    """Partitions in which main lacks the current data: someone set main back, or replaced the table."""
 
     table: str
     grain: str
@@ -32,15 +32,15 @@ class SetBackView:
     run_id: str
     publication_id: str
     kind: str  # publish | rollback
-    at: str  # when that landed
-    snapshot_id: str  # as which
-    set_back_at: str | None  # None: the table does not say any more
-    main_snapshot_id: str | None  # where main was set; None: it was made anew
-    next: str  # the command that brings it back
+    at: str  # when it was committed
+    snapshot_id: str  # its snapshot
+    set_back_at: str | None  # None: the table no longer shows it
+    main_snapshot_id: str | None  # where main was set; None: the table was replaced
+    next: str  # the command that restores it
 
     @property
     def told(self) -> str:
-        """What happened, for people."""
+        """Describe what happened in one sentence."""
         scope = format_ranges(Grain(self.grain), self.partitions)
         when = f" at {format_moment(self.set_back_at)} UTC" if self.set_back_at else ""
         how = f"set back by its owner{when} to snapshot {self.main_snapshot_id}"
@@ -73,9 +73,9 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True)
 class CostView:
-    """What a run took so far, beside what was expected (by the canary, once it has run)."""
+    """Time and cost of a run so far, next to the estimate (of the canary, once it has run)."""
 
-    seconds: int  # in which some chunk was in hand
+    seconds: int  # in which some worker had a chunk
     core_seconds: int
     usd: str
     estimated_seconds: tuple[int, int]
@@ -92,7 +92,7 @@ class CostView:
 
 @dataclass(frozen=True, slots=True)
 class StatusView:
-    """All runs, or one run whole."""
+    """All runs, or one run in detail."""
 
     runs: tuple[RunLine, ...] = ()
     run_id: str | None = None
@@ -113,9 +113,9 @@ class StatusView:
     cost: CostView | None = None
     canary: Mapping[str, Any] | None = None
     determinism: Mapping[str, Any] | None = None
-    held: str = ""  # why nothing new starts, as a worker said last
-    input_rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # what became of them, where rows go out
-    accepted: tuple[Mapping[str, str], ...] = ()  # warnings that a person took responsibility for: check, why, person
+    held: str = ""  # why no new chunk starts, as last reported by a worker
+    input_rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # per input: rows used and set aside
+    accepted: tuple[Mapping[str, str], ...] = ()  # accepted warnings: check, why, person
     quorum: QuorumView | None = None
     break_glass: BreakGlassView | None = None  # the newest
     release_digest: str | None = None
@@ -123,15 +123,15 @@ class StatusView:
     single_user: bool = False
     groups: GroupsView | None = None
     dark: Mapping[str, Any] | None = None  # the name under which the candidate is readable, since when, by whom
-    freeze: FreezeView | None = None  # live jobs are held off now
-    hazards: tuple[HazardView, ...] = ()  # files that its rollbacks brought back and only the guard protects
-    set_back: tuple[SetBackView, ...] = ()  # what main does not hold any more
-    rebases: tuple[Mapping[str, Any], ...] = ()  # partitions that live wrote and that were pinned again, oldest first
+    freeze: FreezeView | None = None  # set while live jobs are kept out
+    hazards: tuple[HazardView, ...] = ()  # restored files that only the guard protects
+    set_back: tuple[SetBackView, ...] = ()  # publications that main no longer has
+    rebases: tuple[Mapping[str, Any], ...] = ()  # partitions pinned again after a live write, oldest first
     live_writes: tuple[LiveWriteView, ...] = ()  # into partitions that are not published, since planning
-    late_inputs: tuple[LateInputView, ...] = ()  # what came into the inputs after they were pinned
+    late_inputs: tuple[LateInputView, ...] = ()  # new data in inputs since they were pinned
 
     @property
     def noticed(self) -> tuple[str, ...]:
-        """What others did since planning, in sentences."""
+        """Describe writes by others since planning, one sentence each."""
         writes = (one.text(self.grain) for one in self.live_writes)
         return (*writes, *(one.text(self.grain) for one in self.late_inputs))

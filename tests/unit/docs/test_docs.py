@@ -116,6 +116,28 @@ class TestReference:
             if kind is not ErrataError:
                 assert sections[f"`{kind.code}`"].strip().startswith(f"Exit code {kind.exit_code}, `{name}`")
 
+    def test_the_tree_of_errors_is_true(self):
+        """The docstring of the errors draws every class below its parent, with its exit code and code."""
+        drawn, parents = {}, {-1: None}
+        for line in (errata.errors.__doc__ or "").splitlines():
+            found = re.fullmatch(r"    ([│├└─ ]*)([A-Z]\w+) +(\d|exit) +([a-z-]+) *(\(retryable\))?", line)
+            if found:
+                depth = len(found[1]) // 4
+                parents[depth] = found[2]
+                code = ErrataError.code if found[3] == "exit" else found[4]
+                exit_code = ErrataError.exit_code if found[3] == "exit" else int(found[3])
+                drawn[found[2]] = (parents[depth - 1], exit_code, code, found[5] is not None)
+        real = {
+            name: (
+                kind.__base__.__name__ if kind is not ErrataError else None,
+                kind.exit_code,
+                kind.code,
+                kind.retryable,
+            )
+            for name, kind in inspect.getmembers(errata.errors, _is_error)
+        }
+        assert drawn == real
+
     @pytest.mark.parametrize("schema", ["errata.schema.json", "product.schema.json"])
     def test_every_key_of_project_files_is_documented(self, schema: str):
         """Each key that a schema allows is mentioned in the reference of project files."""

@@ -1,4 +1,4 @@
-"""The shape of ``errata.yaml`` and of product files: every key there is. Pure.
+"""All keys of ``errata.yaml`` and of product files. Pure.
 
 These models exist at this border only; the rest of Errata knows the values of ``errata.model.product``. What needs
 more than one key to judge is in ``errata.project.build``. The docstrings and descriptions reach the JSON schema, so an

@@ -25,7 +25,7 @@ from errata.project.yaml.scalars import (
 
 
 class PartitionFile(FileModel):
-    """The partition column of the target and how wide a partition is."""
+    """The partition column of the target and its grain."""
 
     column: Column
     grain: Literal["hour", "day", "month", "year", "value"]
@@ -38,10 +38,10 @@ class TargetFile(FileModel):
     partition: PartitionFile
     key: list[Column] = []
     subjects: list[Column] = Field(
-        default=[], description="Columns with ids of those whom rows are about; erased ones stay away."
+        default=[], description="Columns that identify the data subject. Rows of erased subjects are rejected."
     )
     add_columns: dict[Column, ColumnType] = Field(
-        default={}, description="New output columns with their Iceberg types; readers see them with the publication."
+        default={}, description="New output columns with their Iceberg types, visible with the publication."
     )
 
 
@@ -54,21 +54,23 @@ class TransformFile(FileModel):
 
 
 class EraFile(FileModel):
-    """A span in which a source had one shape, by partitions or by what its files hold, and what to make of it."""
+    """A span of partitions, or a set of files, in which a source had one schema, and how to adapt it."""
 
     name: Slug | None = None
-    from_: ScalarText | None = Field(default=None, alias="from", description="The first partition of the era.")
-    until: ScalarText | None = Field(default=None, description="The last partition of the era, included.")
+    from_: ScalarText | None = Field(default=None, alias="from", description="First partition of the era.")
+    until: ScalarText | None = Field(default=None, description="Last partition of the era, included.")
     has: list[Line] = Field(default=[], description="Columns that files of this era have.")
     lacks: list[Line] = Field(default=[], description="Columns that files of this era do not have.")
-    rename: dict[Line, Column] = Field(default={}, description="Column of the source: column of the transform.")
-    cast: dict[Column, SourceType] = Field(default={}, description="Rows whose value cannot be cast are quarantined.")
-    default: dict[Column, ScalarText | None] = Field(default={}, description="Values of columns that are not there.")
-    drop: list[Line] = Field(default=[], description="Columns of the source that count as not there.")
+    rename: dict[Line, Column] = Field(default={}, description="Source column: declared column.")
+    cast: dict[Column, SourceType] = Field(
+        default={}, description="Declared column: type. Rows whose value cannot be cast are quarantined."
+    )
+    default: dict[Column, ScalarText | None] = Field(default={}, description="Values of missing columns.")
+    drop: list[Line] = Field(default=[], description="Source columns to ignore.")
 
 
 class RowRuleFile(FileModel):
-    """Rows for which the expression is true are taken out before the transform sees them."""
+    """Rows for which the expression is true are removed before the transform sees them."""
 
     name: Title
     expression: Line
@@ -76,7 +78,7 @@ class RowRuleFile(FileModel):
 
 
 class RowLimitsFile(FileModel):
-    """How many rows of a partition, and of the run, may be in quarantine."""
+    """How many rows of a partition, and of the run, may be quarantined."""
 
     warn: Amount | None = None
     block: Amount | None = None
@@ -87,14 +89,15 @@ class InputFile(FileModel):
 
     table: TableName | None = None
     files: Line | None = None
-    own: YesNo = Field(default=False, description="The product's own earlier partitions; needs a look-back.")
+    own: YesNo = Field(default=False, description="Read the product's own earlier partitions; needs lookback.")
     partition: Column | None = None
     lookback: Duration = "0d"
     lookahead: Duration = "0d"
     reference: Literal["as_recorded", "corrected_truth", "current", "as_decided"] | None = None
-    version: Line | None = Field(default=None, description="A tag of the table; its newest snapshot by default.")
+    version: Line | None = Field(default=None, description="Tag of the table (default: its newest snapshot).")
     columns: dict[Column, SourceType] = Field(
-        default={}, description="What the transform sees. A column that a file lacks is never NULL in silence."
+        default={},
+        description="Columns that the transform sees. A missing column needs a rename or an explicit default.",
     )
     eras: list[EraFile] = []
     rows: list[RowRuleFile] = []

@@ -30,12 +30,13 @@ class DiffFile(FileModel):
     """How old and new rows are compared."""
 
     tolerance: dict[Column, Amount] = Field(
-        default={}, description="Per column: a smaller movement of a number is no change. Every other column is exact."
+        default={},
+        description="Largest difference per column that is no change. All other columns are compared exactly.",
     )
 
 
 class ProtectFile(FileModel):
-    """Partitions that need a named override to be touched."""
+    """Partitions that can be corrected only with a named override."""
 
     recent: Duration = "0d"
     locked: list[ScalarText] = []
@@ -50,9 +51,9 @@ Lineage = Annotated[
 
 
 class DeterminismFile(FileModel):
-    """Proof, before a long run may start, that the same input gives the same output."""
+    """Check at the start of a run that the same input gives the same output."""
 
-    prove: Count = Field(description="So many sample chunks are computed twice, at different parallelism.")
+    prove: Count = Field(description="Number of sample chunks to compute twice, at different parallelism.")
 
 
 class ProductFile(FileModel):
@@ -70,11 +71,11 @@ class ProductFile(FileModel):
     compare: list[CompareFile] = []
     control: list[ControlFile] = []
     diff: DiffFile = DiffFile()
-    classified: list[Column] = Field(default=[], description="Columns whose values are masked wherever rows are shown.")
+    classified: list[Column] = Field(default=[], description="Columns whose values are masked in all output.")
     protect: ProtectFile = ProtectFile()
     lineage_columns: Lineage = False
     consumers: list[Line] = []
     determinism: DeterminismFile | None = None
     throttle: ThrottleFile | None = Field(default=None, description="Keys that differ from the project's.")
-    health: list[SignalFile] = Field(default=[], description="Signals besides the project's.")
+    health: list[SignalFile] = Field(default=[], description="Signals in addition to the project's.")
     approval: ApprovalFile = Field(default=ApprovalFile(), description="Keys that differ from the project's.")

@@ -11,34 +11,36 @@ from errata.project.yaml.scalars import Column, Count, Duration, HoldText, Lengt
 
 
 class MergeFile(FileModel):
-    """Which row of a key stays when the transform gives another one."""
+    """Which row of a key wins when the transform returns another one."""
 
-    version: Column | None = Field(default=None, description="A row with an older version changes nothing.")
+    version: Column | None = Field(
+        default=None, description="Version column. A row with an older version changes nothing."
+    )
     delete: Line | None = Field(
-        default=None, description="A condition on the transform's rows: where it is true, the key is taken out."
+        default=None, description="Condition on the transform's rows; where it is true, the key is removed."
     )
 
 
 class GroupsFile(FileModel):
-    """A few partitions at a time, with a hold in between."""
+    """Publish a few partitions at a time, with a hold in between."""
 
-    size: Count = Field(description="Partitions in one publication, at most.")
-    hold: HoldText = Field(description="How long readers have each group before the next one goes.")
+    size: Count = Field(description="Maximum number of partitions in one publication.")
+    hold: HoldText = Field(description="Minimum time between two groups.")
     order: Literal["newest", "oldest"] | None = Field(
-        default=None, description="Which partitions go first; else as the run computes them."
+        default=None, description="Which partitions are published first (default: as the run computes them)."
     )
 
 
 class FreezeFile(FileModel):
-    """How long cooperating live jobs are held off."""
+    """How long cooperating live jobs are kept out."""
 
     idle: Length = Field(
         default=3600,
         json_schema_extra={"default": "1h"},
-        description="A run on which no command has worked for so long lets them go on.",
+        description="The freeze ends when no command has worked on the run for this long.",
     )
     at_most: Length = Field(
-        default=28_800, json_schema_extra={"default": "8h"}, description="Since the run started, whatever happens."
+        default=28_800, json_schema_extra={"default": "8h"}, description="Longest time from the start of the run."
     )
 
 
@@ -47,20 +49,19 @@ class PublishFile(FileModel):
 
     mode: Literal["replace_partitions", "append", "merge", "swap_view", "version", "corrections"] = "replace_partitions"
     rollback_window: Duration = "30d"
-    manual: YesNo = Field(default=True, description="false: what the gate finds nothing in publishes by itself.")
-    merge: MergeFile | None = Field(default=None, description="mode merge: which row of a key stays.")
-    versions: TableName | None = Field(
-        default=None, description="mode version: the table in which outputs stand side by side."
-    )
+    manual: YesNo = Field(default=True, description="false: publish automatically if the gate finds nothing.")
+    merge: MergeFile | None = Field(default=None, description="mode merge: which row of a key wins.")
+    versions: TableName | None = Field(default=None, description="mode version: the table of versions.")
     view: TableName | None = Field(
-        default=None, description="mode swap_view: what readers read; mode version: a view of what is accepted."
+        default=None,
+        description="mode swap_view: the view that readers use; mode version: a view of the current versions.",
     )
     corrections: TableName | None = Field(
-        default=None, description="A table of old and new values by key, beside any mode, or alone in mode corrections."
+        default=None, description="Table of old and new values by key; with any mode, or alone in mode corrections."
     )
-    groups: GroupsFile | None = Field(default=None, description="Progressive publication: in groups, one at a time.")
+    groups: GroupsFile | None = Field(default=None, description="Publish in groups, one at a time.")
     on_live_write: Literal["conflict", "freeze", "live_wins"] = Field(
         default="conflict",
-        description="A live write into the partitions: refuse to publish, hold live jobs off, or compute those again.",
+        description="On a live write to the partitions: refuse to publish, keep live jobs out, or compute them again.",
     )
-    freeze: FreezeFile | None = Field(default=None, description="on_live_write freeze: for how long at most.")
+    freeze: FreezeFile | None = Field(default=None, description="on_live_write freeze: how long at most.")

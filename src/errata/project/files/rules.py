@@ -1,4 +1,4 @@
-"""The keys of rules that a candidate is judged by. Pure."""
+"""The keys of the rules for a candidate. Pure."""
 
 from __future__ import annotations
 
@@ -62,36 +62,38 @@ _PiiKind = Literal[PII_KINDS]  # type: ignore[valid-type]
 
 
 class ReferencesFile(FileModel):
-    """Columns of an input, as it is pinned, in which the keys must be."""
+    """Columns of a pinned input that must contain the keys."""
 
     input: InputName
     columns: Annotated[list[Column], Field(min_length=1)]
 
 
 class CheckFile(FileModel):
-    """A data-quality rule in the words of the Open Data Contract Standard, judged per partition or over the run."""
+    """A data-quality rule with keys of the Open Data Contract Standard, judged per partition or over the run."""
 
     name: Title | None = None
     metric: _MetricName | None = None
     column: Column | None = None
     columns: Annotated[list[Column], Field(min_length=1)] | None = None
-    expression: Expression | None = Field(default=None, description="A row condition; rows where it holds are counted.")
+    expression: Expression | None = Field(
+        default=None, description="Row condition; rows for which it is true are counted."
+    )
     valid_values: Annotated[list[ScalarText], Field(min_length=1)] | None = Field(default=None, alias="validValues")
-    pattern: Line | None = Field(default=None, description="A Java regular expression that the value must contain.")
-    minimum: ScalarText | None = Field(default=None, description="The smallest valid value.")
-    maximum: ScalarText | None = Field(default=None, description="The largest valid value.")
-    min_length: Count | None = Field(default=None, alias="minLength", description="Characters, at least.")
-    max_length: Count | None = Field(default=None, alias="maxLength", description="Characters, at most.")
+    pattern: Line | None = Field(default=None, description="Java regular expression that must match part of the value.")
+    minimum: ScalarText | None = Field(default=None, description="Smallest valid value.")
+    maximum: ScalarText | None = Field(default=None, description="Largest valid value.")
+    min_length: Count | None = Field(default=None, alias="minLength", description="Minimum number of characters.")
+    max_length: Count | None = Field(default=None, alias="maxLength", description="Maximum number of characters.")
     missing_values: Annotated[list[ScalarText], Field(min_length=1)] | None = Field(default=None, alias="missingValues")
-    before: LengthText | None = Field(default=None, description="How long before its partition a timestamp may lie.")
-    after: LengthText | None = Field(default=None, description="How long after its partition a timestamp may lie.")
-    references: ReferencesFile | None = Field(default=None, description="Where the keys must be.")
+    before: LengthText | None = Field(default=None, description="How long before its partition a timestamp may be.")
+    after: LengthText | None = Field(default=None, description="How long after its partition a timestamp may be.")
+    references: ReferencesFile | None = Field(default=None, description="Input that must contain the keys.")
     kinds: Annotated[list[_PiiKind], Field(min_length=1)] | None = Field(
-        default=None, description="Kinds of personal data to look for; all of them if absent."
+        default=None, description="Kinds of personal data to look for (default: all)."
     )
     per: Literal["partition", "run"] = Field(default="partition", description="Judged for each partition, or once.")
     unit: Literal["rows", "percent", "minutes", "hours", "days"] | None = Field(
-        default=None, description="rows or percent of rows; of freshness minutes, hours or days."
+        default=None, description="rows or percent of rows; for freshness minutes, hours or days."
     )
     severity: Literal["warn", "block"] = "block"
     must_be: DecimalText | None = Field(default=None, alias="mustBe")
@@ -105,7 +107,7 @@ class CheckFile(FileModel):
 
 
 class GroupKeyFile(FileModel):
-    """One thing to group by that is written differently on the two sides."""
+    """A grouping expression that differs between the two sides."""
 
     source: Line
     target: Line
@@ -137,16 +139,16 @@ class ReconcileFile(FileModel):
     target: Line
     tolerance: Amount = "0"
     by: GroupBy | None = Field(
-        default=None, description="Columns of both sides, or names, each with an expression or one for each side."
+        default=None, description="Columns to group by, or names with one expression, or with one per side."
     )
-    where: Line | None = Field(default=None, description="A row condition on both sides.")
-    source_where: Line | None = Field(default=None, description="A row condition on the input alone.")
-    target_where: Line | None = Field(default=None, description="A row condition on the output alone.")
+    where: Line | None = Field(default=None, description="Row condition on both sides.")
+    source_where: Line | None = Field(default=None, description="Row condition on the input only.")
+    target_where: Line | None = Field(default=None, description="Row condition on the output only.")
     per: Literal["partition", "run"] = "partition"
 
 
 class CompareFile(FileModel):
-    """An aggregate of the candidate against the same of the output accepted before."""
+    """An aggregate of the candidate, compared with the same of the previous output."""
 
     name: Title | None = None
     metric: Line
@@ -155,12 +157,12 @@ class CompareFile(FileModel):
 
 
 class ControlFile(FileModel):
-    """An aggregate of a partition against the same of comparable partitions that the run does not touch."""
+    """An aggregate of a partition, compared with the same of comparable partitions outside the run."""
 
     name: Title | None = None
     metric: Line
-    weeks: Count | None = Field(default=None, description="Day or hour: weeks before and after; 4 if absent.")
-    years: Count | None = Field(default=None, description="Month: years before and after; 4 if absent.")
+    weeks: Count | None = Field(default=None, description="Day or hour: weeks before and after (default: 4).")
+    years: Count | None = Field(default=None, description="Month: years before and after (default: 4).")
     least: Count = Field(default=3, description="Fewer controls are a warning.")
-    warn: DecimalText | None = Field(default=None, description="A robust z-score; 3.5 if neither is given.")
-    block: DecimalText | None = Field(default=None, description="A robust z-score; 8 if neither is given.")
+    warn: DecimalText | None = Field(default=None, description="Robust z-score (default without warn and block: 3.5).")
+    block: DecimalText | None = Field(default=None, description="Robust z-score (default without warn and block: 8).")

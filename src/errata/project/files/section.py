@@ -1,4 +1,4 @@
-"""What all keys of project files have in common. Pure."""
+"""Base class of all sections of project files. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict
 
 
 class FileModel(BaseModel):
-    """Keys of one place in a file: no other is known there, and no value is taken for another kind."""
+    """The keys of one section: unknown keys and values of another type are errors."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, populate_by_name=False)
 
 
 def detect_form(value: Any) -> str:
-    """Which of two forms a value has, so that a problem with it is told about the form that was meant."""
+    """Which of two forms a value has, so that an error message refers to the intended form."""
     return "<many>" if isinstance(value, (dict, list)) else "<one>"

@@ -35,22 +35,24 @@ class CatalogFile(FileModel):
     type: Literal["jdbc", "rest", "glue", "hive"]
     uri: Credential | None = None
     warehouse: Line | None = None
-    properties: dict[SettingName, Setting] = Field(default={}, description="Further settings, passed on.")
+    properties: dict[SettingName, Setting] = Field(default={}, description="Further settings, passed to the catalog.")
 
 
 class S3File(FileModel):
-    """S3, or a store that speaks its protocol. What is left out comes from AWS's own defaults."""
+    """S3, or a store with the same protocol. Missing keys come from AWS's own defaults."""
 
     endpoint: Line | None = Field(default=None, description="Only for stores other than AWS: http://host:port.")
     region: Line | None = None
-    path_style: YesNo | None = Field(default=None, description="Bucket in the path instead of the host name.")
-    access_key_id: Line | None = Field(default=None, description="With its secret as ${NAME}; else AWS's own chain.")
+    path_style: YesNo | None = Field(default=None, description="Put the bucket in the path instead of the host name.")
+    access_key_id: Line | None = Field(
+        default=None, description="Access key, with its secret as ${NAME} (default: AWS's own chain)."
+    )
     secret_access_key: Credential | None = None
     session_token: Credential | None = None
 
 
 class StorageFile(FileModel):
-    """How object stores are reached: said once, for catalogs, source files and Spark."""
+    """Object stores, for catalogs, source files and Spark."""
 
     s3: S3File | None = None
 
@@ -63,35 +65,41 @@ class SparkFile(FileModel):
 
 
 class PersonFile(FileModel):
-    """Someone who may act."""
+    """A person or service account."""
 
     roles: Annotated[
         list[Literal["requester", "operator", "approver", "publisher", "break_glass"]], Field(min_length=1)
     ]
-    teams: list[Line] = Field(default=[], description="A product whose owner is such a team needs an approval of it.")
-    service: YesNo = Field(default=False, description="A program: it never approves, releases or accepts a warning.")
+    teams: list[Line] = Field(
+        default=[], description="Teams; a product owned by such a team needs an approval from it."
+    )
+    service: YesNo = Field(default=False, description="A program; it may not approve, release or accept a warning.")
     aliases: list[PersonName] = Field(default=[], description="Other names of the same person.")
 
 
 class ApprovalFile(FileModel):
-    """What it takes before a plan may run. What is left out is as errata.yaml says, else as the defaults."""
+    """Approvals that a plan needs. Missing keys come from errata.yaml, then from the defaults."""
 
-    quorum: Count | None = Field(default=None, description="So many different people; 1 if absent.")
-    owner: YesNo | None = Field(default=None, description="One is of the team that owns the product; true if absent.")
-    valid: Duration | None = Field(default=None, description="How long a decision counts; 30d if absent.")
+    quorum: Count | None = Field(
+        default=None, description="Number of different people who have to approve (default: 1)."
+    )
+    owner: YesNo | None = Field(
+        default=None, description="Require one of the team that owns the product (default: true)."
+    )
+    valid: Duration | None = Field(default=None, description="How long a decision is valid (default: 30d).")
 
 
 class AlarmFile(FileModel):
-    """Who is told when someone breaks the glass."""
+    """The program to run on break-glass."""
 
     command: Annotated[list[ScalarText], Field(min_length=1)] = Field(
-        description="A program and its arguments, which reads JSON from stdin. No shell is involved."
+        description="Program and arguments, run without a shell; reads JSON from stdin."
     )
     timeout: Length = Field(default=10, json_schema_extra={"default": "10s"})
 
 
 class LimitsFile(FileModel):
-    """What one request may touch without a named override."""
+    """Limits of one request; exceeding them needs a named override."""
 
     max_partitions: Count = 180
     max_rows: Count | None = None
@@ -100,86 +108,84 @@ class LimitsFile(FileModel):
 
 
 class PriceFile(FileModel):
-    """What compute costs, for estimates."""
+    """The price of compute, for estimates."""
 
     core_hour_usd: DecimalText
 
 
 class EvidenceFile(FileModel):
-    """Who signs the heads of the audit and evidence, and where heads are kept out of the ledger's reach."""
+    """The key that signs audit heads and evidence, and the directory for heads outside the ledger."""
 
     key: KeyText | None = Field(
-        default=None, description="An Ed25519 private key: its file, or the key itself from the environment."
+        default=None, description="Ed25519 private key: its file, or the key itself from the environment."
     )
-    heads: Line | None = Field(
-        default=None, description="A directory for signed heads, which nobody can write over; not beside the ledger."
-    )
+    heads: Line | None = Field(default=None, description="Write-once directory for signed heads, away from the ledger.")
     max_lag: Length = Field(
         default=86_400,
         json_schema_extra={"default": "1d"},
-        description="How long a publication may stand without an exported head before the next one is refused.",
+        description="How long a publication may be without an exported head before the next one is refused.",
     )
     subject_key: KeyText | None = Field(
         default=None,
-        description="What wraps the keys of people in the ledger: a file, or the key from the environment.",
+        description="Key that wraps the keys of people in the ledger: a file, or the key from the environment.",
     )
 
 
 class ErasureFile(FileModel):
-    """Whose rows may not be published or brought back, in tables whose products name subjects."""
+    """The list of erased subjects, for products that name subject columns."""
 
-    table: TableName = Field(description="An Iceberg table of keyed hashes; errata erase add makes and fills it.")
+    table: TableName = Field(description="Iceberg table of keyed hashes; errata erase add creates and fills it.")
     key: KeyText = Field(
-        description="What the ids are hashed with: the file of a key that errata audit keygen made, or the key itself "
+        description="Key of the hashes: the file of a key that errata audit keygen made, or the key itself "
         "from the environment."
     )
 
 
 class ChunksFile(FileModel):
-    """How the work is cut. Sizes follow from what was measured, towards a wall time, unless bytes are given."""
+    """How partitions are packed into chunks: towards a duration by measured speed, or to a fixed size."""
 
-    seconds: Count = Field(default=120, description="Wall time that one chunk aims at.")
-    bytes: Bytes | None = Field(default=None, description="A fixed size of a chunk's input, never changed.")
-    attempts: Count = Field(default=5, description="At one chunk, before it is quarantined.")
+    seconds: Count = Field(default=120, description="Target duration of one chunk.")
+    bytes: Bytes | None = Field(default=None, description="Fixed input size of a chunk.")
+    attempts: Count = Field(default=5, description="Attempts at one chunk before it is quarantined.")
 
 
 class WaveFile(FileModel):
-    """After so many chunks nothing new starts for so long."""
+    """After this many chunks, no new one starts for the pause."""
 
     chunks: Count
     pause: Length
 
 
 class ThrottleFile(FileModel):
-    """How fast a run may go, over all its workers. None of this changes a result."""
+    """Limits on the speed of a run, over all its workers. They change no result."""
 
-    chunks: Count | None = Field(default=None, description="Chunks in flight at the same time.")
+    chunks: Count | None = Field(default=None, description="Chunks in progress at the same time.")
     cores: Count | None = Field(default=None, description="Cores of each Spark application.")
     rows_per_minute: Count | None = None
-    bytes_per_minute: Bytes | None = Field(default=None, description="Of input.")
+    bytes_per_minute: Bytes | None = Field(default=None, description="Bytes of input per minute.")
     commits_per_hour: Count | None = None
     wave: WaveFile | None = None
     hours: Annotated[list[Span], Field(min_length=1)] | None = Field(
-        default=None, description="Chunks start within these spans only; a span may cross midnight."
+        default=None, description="Chunks start only within these spans; a span may cross midnight."
     )
-    zone: Line | None = Field(default=None, description="Time zone of the hours, such as Europe/Berlin; UTC if absent.")
-    pool: Slug | None = Field(default=None, description="Fair-scheduler pool in a session that is shared.")
+    zone: Line | None = Field(default=None, description="Time zone of the hours, such as Europe/Berlin (default: UTC).")
+    pool: Slug | None = Field(default=None, description="Fair-scheduler pool in a shared session.")
 
 
 class SignalFile(FileModel):
-    """A number that says how the live pipeline is doing; higher is worse. One of sql, http and command."""
+    """A number about the health of the live pipeline; higher is worse. One of sql, http and command."""
 
     name: Slug
     sql: Query | None = Field(default=None, description="One SELECT whose first value is the number.")
-    on: Literal["ledger", "lake"] | None = Field(default=None, description="Where sql is asked; the ledger if absent.")
-    http: Line | None = Field(default=None, description="An address that answers with the number, or with JSON.")
-    field: Line | None = Field(default=None, description="http: the key of the JSON answer that holds the number.")
+    on: Literal["ledger", "lake"] | None = Field(default=None, description="Where sql runs (default: ledger).")
+    http: Line | None = Field(default=None, description="Address that returns the number, or JSON.")
+    field: Line | None = Field(default=None, description="http: JSON key of the number.")
     command: Annotated[list[ScalarText], Field(min_length=1)] | None = Field(
-        default=None, description="A program and its arguments; it prints the number. No shell is involved."
+        default=None, description="Program and arguments, run without a shell; prints the number."
     )
-    slow_above: DecimalText | None = Field(default=None, description="Above it one chunk at a time.")
-    pause_above: DecimalText | None = Field(default=None, description="Above it no new chunk.")
-    resume_below: DecimalText | None = Field(default=None, description="A paused run goes on below it.")
+    slow_above: DecimalText | None = Field(default=None, description="Above this, one chunk at a time.")
+    pause_above: DecimalText | None = Field(default=None, description="Above this, no new chunk starts.")
+    resume_below: DecimalText | None = Field(default=None, description="Below this, a paused run continues.")
     every: Length = Field(default=30, json_schema_extra={"default": "30s"})
     timeout: Length = Field(default=10, json_schema_extra={"default": "10s"})
     unreadable: Literal["pause", "ignore"] = "pause"
@@ -193,14 +199,14 @@ People = Annotated[
 
 
 class ProjectFile(FileModel):
-    """errata.yaml: where things are, who may do what, defaults."""
+    """errata.yaml: ledger, catalogs, people and defaults."""
 
     project: Slug
     ledger: Credential = Field(description="sqlite:///relative/path or postgresql+psycopg://…")
     catalogs: Annotated[dict[Identifier, CatalogFile], Field(min_length=1)]
     storage: StorageFile = StorageFile()
     spark: SparkFile = SparkFile()
-    people: People = Field(description="People and their roles, or single-user, which every record then says.")
+    people: People = Field(description="People and their roles, or single-user, which is then recorded everywhere.")
     limits: LimitsFile = LimitsFile()
     price: PriceFile | None = None
     chunks: ChunksFile = ChunksFile()
