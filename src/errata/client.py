@@ -281,7 +281,7 @@ class Client:
 
     def next_steps(self, run_id: str, *, is_reviewed: bool = False) -> tuple[str, ...]:
         """The command to type next for a run, as in its status; ``is_reviewed``: for someone who has seen the diff."""
-        return next_steps(read_situation(self._workspace, self._build_actor(None), run_id, is_reviewed=is_reviewed))
+        return next_steps(read_situation(self._workspace, self._actor(None), run_id, is_reviewed=is_reviewed))
 
     def runs(
         self,

@@ -1,4 +1,8 @@
-"""Helpers for tests of projects and of Errata: failpoints that stop, kill or delay a command, and fake suppressions.
+"""Test projects, and Errata itself, without Spark or a JVM.
+
+``open_project(path, lake)`` gives a client whose every command runs on a real ledger and on tables in memory.
+``errata.testing.transforms`` checks transforms, ``errata.testing.contracts`` checks adapters of ports, and ``arm``
+stops, kills or delays a command at a named point.
 
 >>> with arm("publish.before_commit", lambda: None):
 ...     pass
@@ -6,7 +10,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from errata.failpoints import NAMES, arm
 from errata.testing.erasure import FakeSuppressions
+from errata.testing.lake import FrozenClock, Lake
+from errata.testing.table import CommitFailed, MemoryTable
 
-__all__ = ["NAMES", "FakeSuppressions", "arm"]
+if TYPE_CHECKING:
+    from errata.client import Client
+    from errata.testing.chunks import Transform
+
+__all__ = ["NAMES", "CommitFailed", "FakeSuppressions", "FrozenClock", "Lake", "MemoryTable", "arm", "open_project"]
+
+
+def open_project(
+    project: Path | str,
+    lake: Lake,
+    *,
+    transforms: Mapping[str, Transform] | None = None,
+    narrate: Callable[[str], None] | None = None,
+) -> Client:
+    """Open the project in this directory on tables in memory; the ledger is the one that it configures.
+
+    ``transforms`` maps products to functions of a context and ``pyarrow`` tables that run instead of their own code,
+    which needs Spark. They return a table, or rows as dictionaries.
+    """
+    from errata.testing.memory_engines import MemoryEngines
+    from errata.wiring import connect
+
+    return connect(
+        project,
+        lambda loaded, ledger: MemoryEngines(loaded, ledger, lake, transforms),
+        now=lake.clock,
+        narrate=narrate or (lambda _: None),
+    )

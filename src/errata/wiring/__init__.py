@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from errata.client import Client
 from errata.ledger import Ledger
@@ -20,7 +20,7 @@ from errata.ports.hooks import ProgressListener
 from errata.text.escape import escape_text
 from errata.views.checks import DoctorCheck
 from errata.wiring.engines import ProjectEngines
-from errata.workspace import Workspace
+from errata.workspace import Engines, Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,25 +38,42 @@ def open_project(
     progress: Callable[[str, int, str], ProgressListener] | None = None,
 ) -> Client:
     """Open the project in this directory; ``spark`` is the caller's session, if Errata should use it."""
+    return connect(
+        project,
+        lambda loaded, ledger: ProjectEngines(loaded, ledger, spark),
+        now=lambda: datetime.now(UTC),
+        narrate=narrate or _print_line,
+        progress=progress or _NoProgress,
+    )
+
+
+def connect(
+    project: Path | str,
+    build_engines: Callable[[Project, Ledger], Engines],
+    *,
+    now: Callable[[], datetime],
+    narrate: Callable[[str], None],
+    progress: Callable[[str, int, str], ProgressListener] | None = None,
+) -> Client:
+    """Open the project in this directory on these engines."""
     from errata.project import load_project
 
     loaded = load_project(project)
     ledger = Ledger.open(loaded.ledger, redact=loaded.redact, wrapping=_build_key_loader(loaded))
-    engines = ProjectEngines(loaded, ledger, spark)
-    say = narrate or _print_line
     workspace = Workspace(
         loaded,
         ledger,
-        engines,
-        now=lambda: datetime.now(UTC),
-        narrate=lambda text: say(loaded.redact(text)),
+        build_engines(loaded, ledger),
+        now=now,
+        narrate=lambda text: narrate(loaded.redact(text)),
         progress=progress or _NoProgress,
     )
 
     def doctor(deep: bool) -> tuple[DoctorCheck, ...]:
         from errata.wiring.doctor import run_checks
 
-        return run_checks(workspace, engines, deep=deep)
+        # the engines of tests also have what doctor looks at
+        return run_checks(workspace, cast("ProjectEngines", workspace.engines), deep=deep)
 
     return Client(workspace, doctor, partial(_check_project, workspace))
 

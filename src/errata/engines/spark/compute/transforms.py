@@ -44,6 +44,8 @@ def load_transform(content: bytes, digest: str, call: str, cache: Path) -> Calla
 
 def pickle_by_value() -> None:
     """Pickle every module of the current zip by value; call again after a transform ran, since it may import more."""
+    if "pyspark" not in sys.modules:  # nothing is sent to a Python worker
+        return
     from pyspark import cloudpickle
 
     with _importing:

@@ -1,0 +1,160 @@
+"""Read the commits of main from tables in memory, and what main held at an earlier time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from errata.errors import NotFound, UsageError
+from errata.model.duration import parse_instant
+from errata.model.partition import Grain
+from errata.model.refs import GUARD
+from errata.model.table import Commit, Departure, History
+from errata.model.types import is_assignable
+from errata.ports.tables import HistoryReader, PastTarget
+from errata.testing.lake import Lake
+from errata.testing.metadata import Metadata, Schema, Snapshot
+from errata.testing.readers import measure_partitions
+from errata.testing.scope import Scope, require_snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryHistory:
+    """Who wrote what to main."""
+
+    lake: Lake
+
+    def commits(
+        self,
+        table: str,
+        column: str,
+        grain: Grain,
+        partitions: Sequence[str],
+        most: int | None = None,
+        since: str | None = None,
+    ) -> History:
+        """See the port."""
+        found = self.lake.table(table).metadata
+        return walk_commits(Scope.of_column(found, column, grain), since, partitions, most)
+
+    def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
+        """See the port."""
+        found = self.lake.table(table).metadata
+        line = found.line(found.head.snapshot_id if found.head else None)
+        held = {one.snapshot_id for one in line}
+        return {name: _find_departure(found, line, name) for name in snapshots if name not in held}
+
+    def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> PastTarget:
+        """See the port."""
+        found = self.lake.table(table).metadata
+        snapshot = _resolve_snapshot(found, asked)
+        columns, problems = _map_columns(found.schema_of(snapshot), found.schema)
+        scope = Scope.of_column(found, column, grain)
+        sizes = measure_partitions(scope, snapshot) if not problems else {}
+        return PastTarget(
+            snapshot_id=snapshot.snapshot_id,
+            at_ms=snapshot.at_ms,
+            partitions={name: sizes[name] for name in partitions if name in sizes},
+            columns=columns,
+            problems=problems,
+            since=walk_commits(scope, snapshot.snapshot_id, partitions, None),
+        )
+
+
+def walk_commits(scope: Scope, until: str | None, partitions: Sequence[str], most: int | None) -> History:
+    """Commits that touched the partitions, from main's head back to a snapshot or to the beginning."""
+    metadata = scope.metadata
+    line = metadata.line(metadata.head.snapshot_id if metadata.head else None)
+    if not line:
+        return History((), complete=until is None)
+    found = list[Commit]()
+    for snapshot in line:
+        if snapshot.snapshot_id == until:
+            return History(tuple(found), complete=True)
+        commit = scope.commit(snapshot, partitions)
+        if commit.touched or commit.touches_everything:
+            if most is not None and len(found) == most:
+                return History(tuple(found), complete=False)
+            found.append(commit)
+    return History(tuple(found), complete=until is None and line[-1].parent_id is None)
+
+
+def _find_departure(metadata: Metadata, line: Sequence[Snapshot], number: str) -> Departure:
+    oldest, known = (line[-1] if line else None), metadata.snapshots.get(number)
+    begins = oldest is None or oldest.parent_id is None
+    # expiry only cuts the old end of the ancestry, so a newer snapshot that is missing from it has really left main
+    is_sure = begins or (known is not None and oldest is not None and known.at_ms > oldest.at_ms)
+    descended = {number}
+    for one in sorted(metadata.snapshots.values(), key=lambda each: each.sequence):
+        descended |= {one.snapshot_id} if one.parent_id in descended else set()
+    last = max((n for n, (_, snapshot) in enumerate(metadata.log) if snapshot in descended), default=None)
+    if last is not None and last + 1 < len(metadata.log):
+        at, snapshot = metadata.log[last + 1]
+        return Departure(snapshot, at, is_sure)
+    own = {one.snapshot_id for one in metadata.line(number)}
+    shared = [one.snapshot_id for one in line if one.snapshot_id in own]
+    if shared:
+        return Departure(shared[0], None, is_sure)
+    return Departure(None, metadata.log[0][0] if begins and metadata.log else None, is_sure)
+
+
+def _resolve_snapshot(metadata: Metadata, asked: str) -> Snapshot:
+    """The snapshot of main given by a snapshot id, a tag or a time."""
+    text = asked.strip()
+    guard = metadata.refs[GUARD].snapshot_id if GUARD in metadata.refs else None
+    ref = metadata.refs.get(text)
+    if ref is not None and not ref.is_branch and ref.snapshot_id != guard:
+        return require_snapshot(metadata, ref.snapshot_id)
+    if ref is not None:
+        raise _refuse(metadata, asked, f"{text} is {'a branch' if ref.is_branch else 'a fence'}: main never held it")
+    held = {one.snapshot_id for one in metadata.line(metadata.head.snapshot_id if metadata.head else None)}
+    held |= {snapshot for _, snapshot in metadata.log}
+    held |= {one.snapshot_id for one in metadata.refs.values() if not one.is_branch and one.snapshot_id != guard}
+    if text.isascii() and text.isdecimal():
+        if text in held and text in metadata.snapshots:
+            return metadata.snapshots[text]
+        gone = text not in metadata.snapshots
+        raise _refuse(metadata, asked, "it is not there (any more)" if gone else "main never held it")
+    try:
+        at_ms = int(parse_instant(text).timestamp() * 1000)
+    except UsageError:
+        raise _refuse(metadata, asked, f"{text!r} is no snapshot, tag or time (2026-02-14T03:00Z)") from None
+    then = [snapshot for at, snapshot in metadata.log if at <= at_ms]
+    if not then or then[-1] not in metadata.snapshots:
+        raise _refuse(metadata, asked, "nothing of that time is there any more")
+    return metadata.snapshots[then[-1]]
+
+
+def _refuse(metadata: Metadata, asked: str, why: str) -> NotFound:
+    return NotFound(
+        f"--restore {asked} was refused; {why}",
+        state="nothing was planned; no table was touched",
+        hint=f"errata history {metadata.table} PARTITION",
+        table=metadata.table,
+    )
+
+
+def _map_columns(then: Schema, now: Schema) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Current column names mapped to their old names, by field id; and what cannot be restored."""
+    old = {one.field_id: one for one in then.fields}
+    kept = {one.field_id for one in now.fields}
+    problems = [
+        f"column {one.name} ({one.type}) was removed since; its values cannot be put back"
+        for one in then.fields
+        if one.field_id not in kept
+    ]
+    columns: dict[str, str] = {}
+    for one in now.fields:
+        before = old.get(one.field_id)
+        if before is not None:
+            columns[one.name] = before.name
+            if not is_assignable(before.type, one.type):
+                problems.append(f"column {one.name} was {before.type} then and is {one.type} now")
+        elif one.required:
+            problems.append(f"column {one.name} was added since and may not be NULL")
+        elif one.default is not None:
+            problems.append(f"column {one.name} was added since with a default value, which old rows would lose")
+    return columns, tuple(problems)
+
+
+_conforms: type[HistoryReader] = MemoryHistory

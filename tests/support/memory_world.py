@@ -1,0 +1,192 @@
+"""The small governed lake of :mod:`support.world` on tables in memory: the same project, people and wrong history.
+
+Commands run in milliseconds on a real ledger. What it says about the table comes from the table's own metadata.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from errata.client import Client
+from errata.ledger import Ledger
+from errata.model.product import Project
+from errata.testing import Lake, MemoryTable
+from errata.testing.memory_engines import MemoryEngines
+from errata.wiring import connect
+from support.world import FIRST, PRODUCT, PRODUCT_FILE, PROJECT, TABLE, correct_rows, write_raw
+
+__all__ = ["COLUMNS", "MemoryWorld", "build"]
+
+COLUMNS = {
+    "day": "date",
+    "account": "string",
+    "gross": "decimal(12, 2)",
+    "n": "long",
+    "produced_by_run_id": "string",
+    "restatement_reason": "string",
+}
+Row = tuple[str, str, Decimal, int]
+
+
+def build(_ctx: Any, raw: Any) -> list[dict[str, Any]]:
+    """The transform: totals by day and account."""
+    totals: dict[tuple[Any, str], tuple[Decimal, int]] = {}
+    for row in raw.to_pylist():
+        gross, n = totals.get((row["day"], row["account"]), (Decimal(0), 0))
+        totals[row["day"], row["account"]] = (gross + row["amount"], n + 1)
+    return [
+        {"day": day, "account": account, "gross": gross, "n": n}
+        for (day, account), (gross, n) in sorted(totals.items())
+    ]
+
+
+@cache
+def _empty_ledger() -> bytes:
+    """A migrated ledger; a copy saves each test the migration."""
+    with tempfile.TemporaryDirectory() as place:
+        Ledger.open(f"sqlite:///{place}/ledger.db").close()
+        return (Path(place) / "ledger.db").read_bytes()
+
+
+@dataclass
+class MemoryWorld:
+    """One project directory with its lake in memory."""
+
+    root: Path
+    lake: Lake
+    days: tuple[str, ...]
+    transform: Callable[..., Any]
+    said: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.open()
+
+    def open(self) -> None:
+        """Open the project as its files are now; what hooks recorded before is gone."""
+        self.client: Client = connect(self.root, self._build, now=self.lake.clock, narrate=self.said.append)
+
+    def _build(self, project: Project, ledger: Ledger) -> MemoryEngines:
+        self.ledger, self.engines = ledger, MemoryEngines(project, ledger, self.lake, {PRODUCT: self.transform})
+        return self.engines
+
+    @classmethod
+    def make(
+        cls,
+        root: Path,
+        *,
+        days: int = 4,
+        chunk_bytes: str = "1MiB",
+        product: str = PRODUCT_FILE,
+        transform: Callable[..., Any] = build,
+        rows: int = 3,
+        history: bool = True,
+        project: str = "",
+        partition: tuple[str, str] | None = ("day", "identity"),
+        properties: Mapping[str, str] | None = None,
+    ) -> MemoryWorld:
+        """Files, table and client. The history is wrong: every gross is doubled."""
+        text = PROJECT + project
+        words = {"LEDGER": "sqlite:///.errata/ledger.db", "CHUNK_BYTES": chunk_bytes, "STORAGE": "{}",
+                 "LAKE": '{type: jdbc, uri: "sqlite:///.errata/none.db", warehouse: .errata/none}'}  # fmt: skip
+        for word, value in words.items():
+            text = text.replace(word, value)
+        for place, content in {
+            "errata.yaml": text, "products/sales.yaml": product, "transforms/sales.py": "def build(ctx, raw): ...\n",
+        }.items():  # fmt: skip
+            (root / place).parent.mkdir(parents=True, exist_ok=True)
+            (root / place).write_text(content, "utf-8")
+        names = tuple((FIRST + timedelta(days=n)).isoformat() for n in range(days))
+        for name in names:
+            write_raw(root, name, rows)
+        (root / ".errata").mkdir()
+        (root / ".errata/ledger.db").write_bytes(_empty_ledger())
+        lake = Lake()
+        lake.create(TABLE, COLUMNS, partition=partition, properties=properties)
+        made = cls(root, lake, names, transform)
+        if history:
+            made.write_history(names)
+        return made
+
+    @property
+    def table(self) -> MemoryTable:
+        """The target."""
+        return self.lake.table(TABLE)
+
+    def configure(self, old: str, new: str) -> None:
+        """Change the project file and open it again."""
+        place = self.root / "errata.yaml"
+        assert old in place.read_text()
+        place.write_text(place.read_text().replace(old, new))
+        self.client.close()
+        self.open()
+
+    def write_history(self, names: Iterable[str]) -> None:
+        """What the live pipeline left behind: right rows, wrong gross."""
+        rows = [row for name in names for row in correct_rows(self.root, name)]
+        self.table.append([{"day": d, "account": a, "gross": g * 2, "n": n} for d, a, g, n in rows])
+
+    def live(self, day: str, account: str = "live", gross: str = "1.00") -> str:
+        """One live append."""
+        return self.table.append([{"day": day, "account": account, "gross": gross, "n": 1}])
+
+    def plan(self, partitions: str | None = None, **options: Any) -> Any:
+        """Plan the given days, all by default."""
+        scope = partitions or f"{self.days[0]}..{self.days[-1]}"
+        reason = options.pop("reason", "doubled")
+        return self.client.plan(PRODUCT, partitions=scope, reason=reason, as_="ana", **options)
+
+    def to(self, state: str, partitions: str | None = None, **options: Any) -> str:
+        """A run brought to this state: planned, approved, staged, validated or published."""
+        plan = self.plan(partitions, **options)
+        steps: dict[str, Callable[[], object]] = {
+            "planned": lambda: None,
+            "approved": lambda: self.client.approve(plan.id, digest=plan.digest, as_="bo"),
+            "staged": lambda: self.client.run(plan.id, as_="ana"),
+            "validated": lambda: self.client.validate(plan.id, as_="ana"),
+            "published": lambda: self.client.publish(plan.id, as_="bo"),
+        }
+        for name, act in steps.items():
+            act()
+            if name == state:
+                break
+        return str(plan.id)
+
+    def publication(self, run: str, n: int = 1) -> str:
+        """The id of the run's n-th publication or rollback."""
+        return next(one.pub_id for one in self.ledger.publications.list(run) if one.n == n)
+
+    def snapshot(self) -> str:
+        """Main's head."""
+        head = self.table.metadata.head
+        assert head is not None
+        return head.snapshot_id
+
+    def files(self, snapshot_id: str | None = None) -> dict[str, frozenset[str]]:
+        """Partition → live data files."""
+        found: dict[str, set[str]] = {}
+        for file in self.table.metadata.snapshots[snapshot_id or self.snapshot()].files.values():
+            found.setdefault(str(file.partition), set()).add(file.path)
+        return {name: frozenset(paths) for name, paths in found.items()}
+
+    def rows(self, at: str | None = None) -> list[Row]:
+        """Business columns of every row, sorted."""
+        return sorted((str(r["day"]), r["account"], r["gross"], r["n"]) for r in self.table.rows(at))
+
+    def expected(self, days: Iterable[str] | None = None) -> list[Row]:
+        """The right answer, computed here."""
+        return sorted(row for name in (days or self.days) for row in correct_rows(self.root, name))
+
+    def wrong(self, days: Iterable[str] | None = None) -> list[Row]:
+        """What the history held."""
+        return sorted((d, a, g * 2, n) for d, a, g, n in self.expected(days))
+
+    def refs(self) -> set[str]:
+        """Branches and tags."""
+        return set(self.table.metadata.refs)
