@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errata.cli.render.layout import flow, format_labelled, wrap
+from errata.cli.render.layout import flow, format_labelled, render_warnings, wrap
 from errata.cli.render.throttle import format_partitions
 from errata.text.numbers import format_moment, plural
 from errata.views import BreakGlassView, QuorumView, ReleasedView, ReleaseView
@@ -29,7 +29,7 @@ def render_quorum(quorum: QuorumView | None, width: int) -> list[str]:
 def render_void_approvals(quorum: QuorumView | None, width: int) -> list[str]:
     """Approvals that no longer count, and why."""
     void = quorum.void if quorum else {}
-    return [line for person, why in void.items() for line in wrap(f"the approval of {person} {why}", width, "  ! ")]
+    return render_warnings((f"the approval of {person} {why}" for person, why in void.items()), width, "  ! ")
 
 
 def render_break_glass(broken: BreakGlassView | None, width: int) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from errata.cli.render.layout import flow, format_columns, wrap
+from errata.cli.render.layout import flow, format_columns, render_warnings, wrap
 from errata.model.audit import AuditEntry
 from errata.text.numbers import plural
 from errata.views import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView
@@ -56,7 +56,7 @@ def render_erased_person(view: ErasedView, width: int) -> list[str]:
     return [
         f"✓ {view.pseudonym} {word}",
         *wrap(entries, width, "  "),
-        *(line for warning in view.warnings for line in wrap(warning, width, "! ")),
+        *render_warnings(view.warnings, width),
     ]
 
 

@@ -92,6 +92,11 @@ def format_columns(
     return lines
 
 
+def render_warnings(warnings: Iterable[str], width: int, first: str = "! ") -> list[str]:
+    """Each warning as a paragraph of its own."""
+    return [line for warning in warnings for line in wrap(warning, width, first)]
+
+
 def render_next(*commands: str) -> list[str]:
     """The next commands, unbroken whatever their length."""
     told = [command for command in commands if command]

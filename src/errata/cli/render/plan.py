@@ -14,9 +14,15 @@ from errata.cli.render.approval import (
     render_released,
     render_void_approvals,
 )
-from errata.cli.render.layout import flow, format_labelled, pad, wrap
+from errata.cli.render.layout import flow, format_labelled, pad, render_warnings, wrap
 from errata.cli.render.publish_settings import describe_live_writes, describe_publish
-from errata.cli.render.throttle import format_partitions, format_units, render_first_steps, render_limits
+from errata.cli.render.throttle import (
+    ORDER_WORDS,
+    format_partitions,
+    format_units,
+    render_first_steps,
+    render_limits,
+)
 from errata.text.numbers import (
     format_count,
     format_duration,
@@ -66,9 +72,8 @@ def _render_header(view: PlanView, width: int) -> Iterator[str]:
 
 def _render_body(view: PlanView, width: int) -> Iterator[str]:
     total = len(view.partitions) - len(view.new_partitions) + view.untouched_partitions
-    order = {"newest": "newest first", "oldest": "oldest first", "sequential": "one after the other"}
     replaced = len(view.partitions) - len(view.new_partitions)
-    scope = [f"{format_exact(replaced)} of {plural(total, 'partition')}", order.get(view.order, view.order)]
+    scope = [f"{format_exact(replaced)} of {plural(total, 'partition')}", ORDER_WORDS.get(view.order, view.order)]
     kept = "rows; shared files are written anew" if view.rewrite else "files untouched"
     others = plural(view.untouched_partitions, "other keeps its", "others keep their") + f" {kept}"
     yield from format_labelled("replaces", [", ".join(scope), others if view.untouched_partitions else ""], width)
@@ -234,9 +239,7 @@ def render_signed_plan(plan: PlanView, width: int) -> list[str]:
     lines += wrap(", ".join(_describe_restore(plan.restored)), width, "  restores ") if plan.restored else []
     lines += wrap(code, width, "  code     ") if code else []
     warned = [f"{v.rule}: {v.message}" for v in plan.verdicts if v.level != "ok"]
-    for said in warned:
-        lines += wrap(said, width, "  ! ")
-    return lines
+    return [*lines, *render_warnings(warned, width, "  ! ")]
 
 
 def render_decision(view: DecisionView, width: int, *, plan: PlanView | None = None) -> list[str]:
@@ -249,6 +252,5 @@ def render_decision(view: DecisionView, width: int, *, plan: PlanView | None = N
     lines += render_quorum(view.quorum, width)
     lines += render_break_glass(view.break_glass, width)
     lines += render_mode(view.single_user)
-    for one in view.live_writes:
-        lines += wrap(one.text(plan.grain if plan else "value"), width, "! ")
+    lines += render_warnings((one.text(plan.grain if plan else "value") for one in view.live_writes), width)
     return [*lines, f"state: {view.state.replace('_', ' ')}"]

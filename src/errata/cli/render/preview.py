@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from errata.cli.render.approval import render_mode
-from errata.cli.render.layout import flow, format_labelled, wrap
+from errata.cli.render.layout import flow, format_labelled, render_warnings, wrap
 from errata.text.numbers import format_moment
 from errata.views import DarkView
 
@@ -28,8 +28,7 @@ def render_preview(view: DarkView, width: int) -> list[str]:
         lines += _render_statement("old and new side by side", view.comparison)
     else:
         lines.append("  old and new are compared by key; the product has none")
-    for warning in view.warnings:
-        lines += wrap(warning, width, "  ! ")
+    lines += render_warnings(view.warnings, width, "  ! ")
     return lines + [f"  {line}" for line in render_mode(view.single_user)]
 
 

@@ -8,7 +8,7 @@ from errata.cli.render.approval import render_break_glass, render_mode, render_r
 from errata.cli.render.calendar import to_state_word
 from errata.cli.render.groups import render_upcoming
 from errata.cli.render.hazard import render_hazard
-from errata.cli.render.layout import flow, wrap
+from errata.cli.render.layout import flow, render_warnings, wrap
 from errata.cli.render.publish_settings import describe_action
 from errata.cli.render.throttle import format_partitions
 from errata.model.partition import Grain, format_partition_list
@@ -18,13 +18,7 @@ from errata.views import PlanView, PublishView, RollbackView, StatusView
 
 def render_publish(view: PublishView, width: int) -> list[str]:
     """What was published, what was left alone, and how to undo it."""
-    word = "already published" if view.already else "published"
-    written = f"{plural(view.data_files_written, 'data file')} written"
-    where = f" of {view.landed_on}" if view.landed_on else ""
-    counted = plural(len(view.partitions), "partition")
-    pieces = [f"{word} {view.run_id}", counted, f"snapshot {view.snapshot_id}{where}"]
-    lines = flow([*pieces, written, "" if view.already else format_duration(view.seconds)], width)
-    lines += wrap(format_partitions(view.grain, view.partitions), width, "  ") if view.partitions else []
+    lines = _render_landed(view, "published", "" if view.already else format_duration(view.seconds), width)
     files = [f"{plural(view.removed_files, 'file')} out", f"{plural(view.added_files, 'file')} in"]
     lines += flow([view.publication_id, *([] if view.already else files)], width, "  ")
     if view.live_commits:
@@ -32,14 +26,22 @@ def render_publish(view: PublishView, width: int) -> list[str]:
     if view.compacted:
         told = f"rewritten since planning with the same rows: {format_partitions(view.grain, view.compacted)}"
         lines += wrap(told, width, "  ")
-    for warning in view.warnings:
-        lines += wrap(warning, width, "  ! ")
+    lines += render_warnings(view.warnings, width, "  ! ")
     lines += [f"  {line}" for line in render_released(None, view.release, width - 2)]
     lines += render_break_glass(view.break_glass, width)
     lines += [f"  {line}" for line in render_mode(view.single_user)]
     if view.undo_until:
         lines.append(f"  undo until {format_moment(view.undo_until)[:10]}: {_rollback_command(view.run_id)}")
     return lines + [f"  {line}" for line in render_upcoming(view.groups, view.grain, width - 2)]
+
+
+def _render_landed(view: PublishView | RollbackView, word: str, took: str, width: int) -> list[str]:
+    """What landed, where, and what it cost."""
+    where = f" of {view.landed_on}" if view.landed_on else ""
+    pieces = [f"{'already ' if view.already else ''}{word} {view.run_id}", plural(len(view.partitions), "partition")]
+    written = f"{plural(view.data_files_written, 'data file')} written"
+    lines = flow([*pieces, f"snapshot {view.snapshot_id}{where}", written, took], width)
+    return lines + (wrap(format_partitions(view.grain, view.partitions), width, "  ") if view.partitions else [])
 
 
 def _list_groups_left(status: StatusView) -> tuple[tuple[str, ...], ...]:
@@ -55,21 +57,14 @@ def _rollback_command(run_id: str) -> str:
 
 def render_rollback(view: RollbackView, width: int) -> list[str]:
     """What was restored."""
-    word = "already rolled back" if view.already else "rolled back"
-    written = f"{plural(view.data_files_written, 'data file')} written"
-    where = f" of {view.landed_on}" if view.landed_on else ""
-    counted = plural(len(view.partitions), "partition")
-    pieces = [f"{word} {view.run_id}", counted, f"snapshot {view.snapshot_id}{where}"]
-    lines = flow([*pieces, written, format_duration(view.seconds)], width)
-    lines += wrap(format_partitions(view.grain, view.partitions), width, "  ") if view.partitions else []
+    lines = _render_landed(view, "rolled back", format_duration(view.seconds), width)
     # for a repeated rollback, later writes by others are not known here
     told = "nothing was changed now" if view.already else "readers see what these partitions held before"
     lines += flow([view.publication_id, told], width, "  ")
     for later, partitions in view.later.items():
         lines += wrap(f"{later} has published {format_partitions(view.grain, partitions)} since", width, "  ")
     lines += render_hazard(view.hazard, width) if view.hazard else []
-    for warning in view.warnings:
-        lines += wrap(warning, width, "  ! ")
+    lines += render_warnings(view.warnings, width, "  ! ")
     lines += [f"  {line}" for line in render_mode(view.single_user)]
     if not view.later:
         scope = format_partition_list(Grain(view.grain), view.partitions)

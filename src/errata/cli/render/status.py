@@ -9,12 +9,12 @@ from errata.cli.render.approval import render_break_glass, render_mode, render_q
 from errata.cli.render.calendar import SIGNS, render_calendar, to_state_word
 from errata.cli.render.groups import render_groups
 from errata.cli.render.hazard import render_hazard
-from errata.cli.render.layout import flow, format_columns, format_labelled, render_next, wrap
+from errata.cli.render.layout import flow, format_columns, format_labelled, render_next, render_warnings, wrap
 from errata.cli.render.plan import render_approvals
 from errata.cli.render.preview import render_preview_name
 from errata.cli.render.quarantine import render_input_rows
 from errata.cli.render.run import format_counts, render_failure
-from errata.cli.render.throttle import format_partitions
+from errata.cli.render.throttle import ORDER_WORDS, format_partitions
 from errata.text.numbers import (
     format_count,
     format_duration,
@@ -54,8 +54,12 @@ def render_runs(runs: tuple[RunLine, ...], width: int) -> list[str]:
 
 def render_run_status(view: StatusView, width: int) -> list[str]:
     """One run in full."""
-    order = {"newest": "newest first", "oldest": "oldest first", "sequential": "one after the other"}
-    head = [view.run_id or "", (view.state or "").replace("_", " "), view.product or "", order.get(view.order, "")]
+    head = [
+        view.run_id or "",
+        (view.state or "").replace("_", " "),
+        view.product or "",
+        ORDER_WORDS.get(view.order, ""),
+    ]
     lines = flow(head, width)
     if view.chunks:
         rows = [f"{format_count(view.rows)} rows"] if view.rows else []
@@ -81,8 +85,7 @@ def render_run_status(view: StatusView, width: int) -> list[str]:
             lines += render_publication(publication, view.grain, width)
     for hazard in view.hazards:
         lines += render_hazard(hazard, width)
-    for warning in (*view.warnings, *view.noticed):
-        lines += wrap(warning, width, "! ")
+    lines += render_warnings((*view.warnings, *view.noticed), width)
     return [*lines, "", *render_next(view.next)] if view.next else lines
 
 

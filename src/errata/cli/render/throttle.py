@@ -10,6 +10,7 @@ from errata.text.numbers import format_count, format_duration, format_moment, fo
 from errata.views import DeadlineView, PlanView
 
 MOST_RANGES = 24
+ORDER_WORDS = {"newest": "newest first", "oldest": "oldest first", "sequential": "one after the other"}
 
 
 def format_partitions(grain: str, partitions: Sequence[str]) -> str:
