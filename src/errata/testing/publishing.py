@@ -23,7 +23,7 @@ from errata.testing.metadata import DataFile as MemoryFile
 from errata.testing.refs import DAY_MS, compute_age, ensure_guard, find_marked, open_branch
 from errata.testing.row_values import to_plain
 from errata.testing.scope import DELETES, Scope
-from errata.testing.table import Draft, MemoryTable
+from errata.testing.table import CommitFailed, Draft, MemoryTable
 
 PUB_TAG_DAYS = 7
 
@@ -171,6 +171,8 @@ class MemoryVersion:
     def _set_tags(self, draft: Draft, publication: PublicationCommit, made: str) -> None:
         now, head = self._table.now_ms(), self.snapshot_id
         before, after = pre_tag(publication.publication_id), pub_tag(publication.publication_id)
+        if taken := {before, after} & set(self._seen.refs):
+            raise CommitFailed(f"{', '.join(sorted(taken))} of {self._target.table} already exists")
         draft.set_ref(before, head, age_ms=compute_age(self._seen, head, publication.pre_days, now))
         draft.set_ref(after, made, age_ms=PUB_TAG_DAYS * DAY_MS)
         for name, days in publication.keep_refs.items():

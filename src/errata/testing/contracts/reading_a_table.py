@@ -1,0 +1,129 @@
+"""The contracts of the ports that read a table: target, history, single rows, and what lies outside a scope."""
+
+from __future__ import annotations
+
+import pytest
+
+from errata.errors import NotFound, UsageError
+from errata.model.partition import Grain
+from errata.model.refs import GUARD
+from errata.testing.contracts.subject import (
+    DAYS,
+    FIRST,
+    SECOND,
+    THIRD,
+    Subject,
+    pin_target,
+    stage_candidate,
+)
+
+
+class ReaderContract:
+    """What a plan, ``why`` and ``history`` are told about a table."""
+
+    def test_a_target_lists_the_files_of_each_partition_asked_for(self, subject: Subject) -> None:
+        """Rows and columns are counted, and a partition without files has an empty list."""
+        state = subject.targets.read_target(subject.table, "day", Grain.DAY, DAYS)
+        assert {name: size.rows for name, size in state.partitions.items()} == {FIRST: 2, SECOND: 1}
+        assert {name: sum(file.rows for file in files) for name, files in state.expected.items()} == {
+            FIRST: 2, SECOND: 1, THIRD: 0
+        }  # fmt: skip
+        assert [(one.name, one.type) for one in state.columns] == [
+            ("day", "date"), ("account", "string"), ("amount", "decimal(12, 2)")
+        ]  # fmt: skip
+        assert state.partition_field is not None
+        assert (state.partition_field.column, state.partition_field.transform) == ("day", "identity")
+        assert state.refs == subject.pins.refs(subject.table)
+
+    def test_a_fingerprint_changes_with_the_files_of_its_partition_only(self, subject: Subject) -> None:
+        """A live write into another day leaves it."""
+        before = subject.targets.read_target(subject.table, "day", Grain.DAY, DAYS).fingerprints
+        subject.append((SECOND, "live", "1.00"))
+        after = subject.targets.read_target(subject.table, "day", Grain.DAY, DAYS).fingerprints
+        assert {name for name in DAYS if before[name] != after[name]} == {SECOND}
+
+    def test_a_table_that_is_not_there_is_not_found(self, subject: Subject) -> None:
+        """By name."""
+        with pytest.raises(NotFound, match="nowhere"):
+            subject.targets.read_target("lake.fin.nowhere", "day", Grain.DAY, DAYS)
+
+    def test_history_lists_the_commits_of_a_partition_newest_first(self, subject: Subject) -> None:
+        """Commits elsewhere are left out; ``most`` and an expiry make it incomplete."""
+        subject.append((SECOND, "live", "1.00"))
+        subject.append((FIRST, "live", "1.00"))
+        found = subject.history.commits(subject.table, "day", Grain.DAY, [FIRST])
+        assert found.complete
+        assert [one.touched[FIRST].added_rows for one in found.commits] == [1, 2]
+        cut = subject.history.commits(subject.table, "day", Grain.DAY, [FIRST], most=1)
+        assert (len(cut.commits), cut.complete) == (1, False)
+        since = subject.history.commits(subject.table, "day", Grain.DAY, [FIRST], since=found.commits[1].snapshot_id)
+        assert ([one.snapshot_id for one in since.commits], since.complete) == ([found.commits[0].snapshot_id], True)
+        subject.expire()
+        assert not subject.history.commits(subject.table, "day", Grain.DAY, [FIRST]).complete
+
+    def test_a_compaction_is_a_replacement_that_keeps_the_rows(self, subject: Subject) -> None:
+        """As many rows came as went."""
+        subject.append((FIRST, "live", "1.00"))
+        subject.compact()
+        newest = subject.history.commits(subject.table, "day", Grain.DAY, [FIRST]).commits[0]
+        assert newest.operation == "replace"
+        assert newest.touched[FIRST].added_rows == newest.touched[FIRST].removed_rows == 3
+
+    def test_what_main_held_is_found_by_snapshot_tag_and_not_by_branch(self, subject: Subject) -> None:
+        """With the commits since; what main never held is refused."""
+        pin = pin_target(subject)
+        then = subject.pins.refs(subject.table)["main"]
+        subject.pins.create(subject.table, then, "month-end", keep_ms=3_600_000, now_ms=0)
+        subject.append((FIRST, "live", "1.00"))
+        subject.publishing.ensure_guard(pin)
+        for asked in (then, "month-end"):
+            past = subject.history.held(subject.table, "day", Grain.DAY, DAYS, asked)
+            assert (past.snapshot_id, {name: one.rows for name, one in past.partitions.items()}) == (
+                then, {FIRST: 2, SECOND: 1}
+            )  # fmt: skip
+            assert (len(past.since.commits), past.problems) == (1, ())
+        for asked in (GUARD, "yesterday", "12345"):
+            with pytest.raises(NotFound, match=f"--restore {asked} was refused"):
+                subject.history.held(subject.table, "day", Grain.DAY, DAYS, asked)
+
+    def test_single_rows_are_found_by_key_with_their_origin(self, subject: Subject) -> None:
+        """As they were at a snapshot; values are text; a value that is none of the column's is refused."""
+        pin = pin_target(subject)
+        then = subject.pins.refs(subject.table)["main"]
+        subject.append((FIRST, "c", "5.00"))
+        now = subject.pins.refs(subject.table)["main"]
+        keys = [{"account": "b"}, {"account": "c"}]
+        old, new = (subject.rows.rows(pin, at, FIRST, keys) for at in (then, now))
+        assert old is not None
+        assert new is not None
+        assert [dict(row) for row in old] == [{"day": FIRST, "account": "b", "amount": "2.00"}]
+        assert sorted(str(row["amount"]) for row in new) == ["2.00", "5.00"]
+        assert subject.rows.rows(pin, "12345", FIRST, keys) is None
+        with pytest.raises(UsageError, match="amount"):
+            subject.rows.rows(pin, now, FIRST, [{"amount": "much"}])
+        origin = subject.rows.origin(pin, now, FIRST)
+        assert origin is not None
+        assert origin.snapshot_id == now
+        assert subject.rows.missing_files(pin, [FIRST]) == (2, ())
+
+    def test_a_candidate_differs_from_main_in_its_scope_only(self, subject: Subject) -> None:
+        """Outside it every file is the same; asked about less than its scope, the rest is named."""
+        pin = pin_target(subject)
+        order = stage_candidate(subject, pin, [(FIRST, "a", "10.00")], [FIRST])
+        head, made = subject.pins.refs(subject.table)["main"], order.add_from[0]
+        inside = subject.outside.outside(pin, head, made, [FIRST])
+        assert inside is not None
+        assert (inside.partitions, inside.differing) == (1, ())
+        wider = subject.outside.outside(pin, head, made, [SECOND])
+        assert wider is not None
+        assert wider.differing == (FIRST,)
+        assert subject.outside.outside(pin, "12345", made, [FIRST]) is None
+
+    def test_a_snapshot_that_main_left_is_told(self, subject: Subject) -> None:
+        """Ancestors of main's head have not left it; a candidate that main never held has."""
+        pin = pin_target(subject)
+        first = subject.pins.refs(subject.table)["main"]
+        order = stage_candidate(subject, pin, [(FIRST, "a", "10.00")], [FIRST])
+        subject.append((FIRST, "live", "1.00"))
+        found = subject.history.left(subject.table, [first, order.add_from[0]])
+        assert set(found) == {order.add_from[0]}

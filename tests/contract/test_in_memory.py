@@ -1,0 +1,40 @@
+"""Tables in memory keep the contracts of the ports."""
+
+from __future__ import annotations
+
+import pytest
+
+from errata.testing.contracts import (
+    MeasurerContract,
+    MemorySubject,
+    PublishTableContract,
+    ReaderContract,
+    StagingContract,
+    TagContract,
+)
+
+
+@pytest.fixture
+def subject() -> MemorySubject:
+    """A fresh table in memory."""
+    return MemorySubject()
+
+
+class TestPublishing(PublishTableContract):
+    """Publishing to a table in memory."""
+
+
+class TestStaging(StagingContract):
+    """Staging to a table in memory."""
+
+
+class TestTags(TagContract):
+    """Tags of a table in memory."""
+
+
+class TestReaders(ReaderContract):
+    """Reading a table in memory."""
+
+
+class TestMeasurer(MeasurerContract):
+    """Measuring tables in memory."""
