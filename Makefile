@@ -19,7 +19,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .tools/archive.stamp ## private .venv with locked packages, and verified jars in the user cache
-	@$(BIN)/python -m errata.jars check >/dev/null 2>&1 || $(BIN)/python -m errata.jars fetch
+	@$(BIN)/errata jars check >/dev/null 2>&1 || $(BIN)/errata jars fetch
 
 demo: setup ## replay the FinSight incident from bug to correction, rollback and audit
 	@$(BIN)/python examples/finsight/demo.py
@@ -96,7 +96,7 @@ clean: ## remove the virtual environments, caches and build output (not the jars
 	@touch $@
 
 .tools/jars.stamp: .tools/errata.stamp $(JARS)
-	$(BIN)/python -m errata.jars fetch
+	$(BIN)/errata jars fetch
 	@touch $@
 
 # A cache that only saves time, so that setup goes on without it.

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from errata.cli.main import main
 from errata.errors import SetupError
 from errata.jars import Jar, default_cache_dir, fetch_jars, list_jars, load_jar_groups, require_jars
-from errata.jars.__main__ import main
 from errata.jars.fetch import render_ivy_module, resolve_with_ivy
 from errata.jars.store import parse_jar_list
 
@@ -216,9 +216,9 @@ def test_without_java_the_error_says_so(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_command_reports_a_missing_jar_with_its_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    """``python -m errata.jars check`` fails with the error and the next command on stderr, and nothing on stdout."""
+    """``errata jars check`` fails with the error and the next command on stderr, and nothing on stdout."""
     monkeypatch.setenv("ERRATA_CACHE", str(tmp_path))
-    assert main(["check"]) == 1
+    assert main(["jars", "check"]) == 1
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err.startswith("error[setup]: jars not in ")
