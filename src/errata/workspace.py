@@ -132,3 +132,12 @@ class Workspace:
                 hint=f"did you mean {near[0]}?" if near else "errata check",
             )
         return found
+
+    def product_of(self, table: str) -> Product:
+        """The product with this target table or name; raises ``NotFound`` if the table is not governed."""
+        products = self.project.products.values()
+        found = next((one for one in products if table in (one.target.table, one.name)), None)
+        if found is None:
+            known = ", ".join(sorted(one.target.table for one in products)) or "none"
+            raise NotFound(f"{table} is not a governed table of this project; expected one of {known}")
+        return found

@@ -17,12 +17,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
 
-from errata.errors import EngineError, Frozen, NotFound
+from errata.errors import EngineError, Frozen
 from errata.ledger import FreezeRecord, Owner, current_owner
 from errata.model.audit import Actor
 from errata.model.duration import to_seconds
 from errata.model.partition import Grain, format_ranges, parse_list, parse_partition, sort_oldest_first
-from errata.model.product import Target
 from errata.model.run import RUN_MOVES, RunState
 from errata.text.numbers import format_moment
 from errata.views import FreezeView, FrozenView
@@ -51,7 +50,7 @@ class Lease:
 
 def describe_freezes(workspace: Workspace, table: str, partitions: Partitions) -> FrozenView:
     """Open freezes of these partitions of a governed table, with their runs and ends; reads only."""
-    target = _find_target(workspace, table)
+    target = workspace.product_of(table).target
     wanted = _parse_partitions(target.grain, partitions)
     found = workspace.ledger.freezes.find_freezes(target.table, wanted)
     views = tuple(freeze_view(workspace, one, wanted) for one in found)
@@ -74,7 +73,7 @@ def acquire_write_lease(
     workspace: Workspace, actor: Actor, table: str, partitions: Partitions, *, wait: str, name: str | None
 ) -> Iterator[Lease]:
     """Hold a lease while the body writes; raise ``Frozen`` before the body runs if the partitions stay frozen."""
-    target = _find_target(workspace, table)
+    target = workspace.product_of(table).target
     wanted, token = _parse_partitions(target.grain, partitions), secrets.token_hex(16)
     owner = current_owner(name)
     ends, said = time.monotonic() + _parse_wait(wait), False
@@ -131,16 +130,6 @@ def _keep_lease_alive(lease: Lease) -> Iterator[None]:
 def _parse_wait(wait: str) -> int:
     """Parse a wait into seconds; ``m`` means minutes here, not months."""
     return to_seconds(f"{wait}in" if re.fullmatch(r"\d+m", wait, re.ASCII) else wait)
-
-
-def _find_target(workspace: Workspace, table: str) -> Target:
-    found = [one for one in workspace.project.products.values() if table in (one.target.table, one.name)]
-    if not found:
-        known = ", ".join(sorted(one.target.table for one in workspace.project.products.values()))
-        raise NotFound(
-            f"{table} is not a governed table of this project; expected one of {known}", state="nothing was changed"
-        )
-    return found[0].target
 
 
 def _parse_partitions(grain: Grain, partitions: Partitions) -> tuple[str, ...]:

@@ -199,19 +199,6 @@ def list_input_partitions(source: Input, grain: Grain, partitions: Sequence[str]
     return widen_partitions(grain, partitions, *count_look_steps(source, grain)) if source.partition else ()
 
 
-def parse_override(text: str) -> Override:
-    """Parse ``RULE=WHY`` from the command line.
-
-    >>> parse_override("recent=books closed early")
-    Override(rule='recent', why='books closed early')
-    """
-    rule, equals, why = text.partition("=")
-    _require_known("override", rule, RULES)
-    if not equals or not why.strip():
-        raise UsageError(f"override {text!r} was refused; expected {rule}=WHY, because the reason is kept")
-    return Override(rule, why.strip())
-
-
 def _require_known(what: str, found: str, known: Sequence[str]) -> None:
     if found not in known:
         near = get_close_matches(found, known, 1)

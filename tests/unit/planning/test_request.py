@@ -6,7 +6,7 @@ from errata.errors import UsageError
 from errata.model.manifest import Override
 from errata.model.partition import Grain
 from errata.model.product import Input
-from errata.planning.request import KINDS, RESERVED, list_input_partitions, parse_override, resolve_partitions
+from errata.planning.request import KINDS, RESERVED, list_input_partitions, resolve_partitions
 from unit.planning.worlds import ask
 
 
@@ -74,14 +74,6 @@ def test_a_kind_that_promises_to_publish_nothing_is_refused(kind: str, scope: di
         ask(kind=kind, **{"start": None, "end": None, "partitions": None, **scope})
     assert refused.value.state == "nothing was planned"
     assert (refused.value.hint or "").endswith(f"errata try fin.daily_revenue {tried}")
-
-
-def test_an_override_names_a_rule_and_a_reason():
-    """A rule without a reason, or a reason without a rule, is refused."""
-    assert parse_override("recent=books closed = yes") == Override("recent", "books closed = yes")
-    for text in ("recent", "recent= ", "bogus=why"):
-        with pytest.raises(UsageError):
-            parse_override(text)
 
 
 def test_input_partitions_reach_back_and_ahead():

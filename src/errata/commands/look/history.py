@@ -14,7 +14,6 @@ from errata.commands.look.status import run_lines
 from errata.errors import NotFound, UsageError
 from errata.ledger import AcceptanceRecord
 from errata.model.partition import EPOCH, parse_partition, sort_oldest_first
-from errata.model.product import Product
 from errata.model.run import RunState
 from errata.model.table import Commit
 from errata.views import AcceptedSpan, CommitsView, CommitView, RunsView
@@ -67,7 +66,7 @@ def _build_span(workspace: Workspace, rows: list[AcceptanceRecord]) -> AcceptedS
 
 def list_commits(workspace: Workspace, table: str, partition: str, most: int = MAX_COMMITS) -> CommitsView:
     """Commits to a partition, newest first, each with the snapshot right before it."""
-    product = find_governed_product(workspace, table)
+    product = workspace.product_of(table)
     target = product.target
     name = parse_partition(target.grain, partition)
     history = workspace.engines.history.commits(target.table, target.column, target.grain, (name,), most)
@@ -136,12 +135,3 @@ def _resolve_table(workspace: Workspace, what: str | None) -> str | None:
         told = f"did you mean {near[0]}?" if near else "errata runs"
         raise NotFound(f"{what!r} is no product or table of this project", hint=told)
     return what
-
-
-def find_governed_product(workspace: Workspace, table: str) -> Product:
-    """The product with this name or target table."""
-    found = [one for one in workspace.project.products.values() if table in (one.target.table, one.name)]
-    if not found:
-        known = ", ".join(sorted(one.target.table for one in workspace.project.products.values())) or "none"
-        raise NotFound(f"{table} is not a governed table of this project; expected one of {known}")
-    return found[0]

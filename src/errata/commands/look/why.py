@@ -9,7 +9,7 @@ from typing import Any
 
 from errata.approval.break_glass import list_break_glass
 from errata.approval.release import name_releaser
-from errata.commands.look.history import MAX_COMMITS, find_governed_product
+from errata.commands.look.history import MAX_COMMITS
 from errata.commands.look.status import find_release
 from errata.commands.look.why_rows import KeyedRows, RowValues, find_keys, find_missing_columns
 from errata.gate.diff.candidate_diff import list_masked_columns
@@ -49,7 +49,7 @@ def explain_partition(
 
     With a key, the history of its row; with a part of a key, the history of each matching row.
     """
-    product = find_governed_product(workspace, table)
+    product = workspace.product_of(table)
     target = product.target
     name = parse_partition(target.grain, partition)
     deeds = [
