@@ -61,8 +61,8 @@ def conflict() -> ErrataError:
         "  2026-02-13  appended by snapshot 8130 (spark-app daily-0042, 03:12)\n"
         "  2026-02-14  appended by snapshot 8131 (spark-app daily-0042, 03:14)",
         state="main is unchanged; the staged output is kept",
-        hint=f'errata plan fin.daily_revenue --partitions 2026-02-13,2026-02-14 --supersede {RUN} --reason "…"\n'
-        f"or publish the other 43: errata publish {RUN} --partitions 2026-01-01..2026-02-12",
+        hint=f"errata publish {RUN} --partitions 2026-01-01..2026-02-12\nthen correct the written ones: "
+        f'errata plan fin.daily_revenue --partitions 2026-02-13,2026-02-14 --supersede {RUN} --reason "…"',
     )
 
 
