@@ -99,8 +99,7 @@ def make_disk(tmp_path: Path) -> Iterator[Callable[[str], Disk]]:
 @pytest.fixture(autouse=True)
 def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who could not give back a chunk or a publication is alive here, unlike a command that ended: leases must pass."""
-    for module in ("worker.attempt", "worker.loop", "publishing.recovery"):
-        monkeypatch.setattr(f"errata.{module}.LEASE_SECONDS", 4.0)
+    monkeypatch.setenv("ERRATA_LEASE_SECONDS", "4")
 
 
 @pytest.fixture

@@ -106,8 +106,7 @@ def test_a_worker_whose_heart_stopped_learns_it_and_its_spark_jobs_are_cancelled
     slow = tmp_path / "slow"
     world = make_world(days=1, transform=SLOW_ONCE.replace("FLAG", str(slow)))
     run = world.to("approved")
-    for module in ("worker.attempt", "worker.loop"):
-        monkeypatch.setattr(f"errata.{module}.LEASE_SECONDS", 1.0)
+    monkeypatch.setenv("ERRATA_LEASE_SECONDS", "1")
     slow.touch()
     frozen = threading.Event()
     tracker = world.spark.sparkContext.statusTracker()

@@ -156,7 +156,7 @@ def test_pause_and_resume_from_elsewhere(make_world: Make, tmp_path: Path) -> No
 
 def test_cancel_now_stops_the_spark_jobs_within_a_heartbeat(make_world: Make, monkeypatch: Any) -> None:
     """The worker learns it from its lease, its jobs are cancelled, and nothing is adopted."""
-    monkeypatch.setattr("errata.worker.attempt.LEASE_SECONDS", 2.0)
+    monkeypatch.setenv("ERRATA_LEASE_SECONDS", "2")
     slow = wrapped(
         "    import time\n    raw = raw.filter(F.udf(lambda a: time.sleep(20) or True, 'boolean')('account'))"
     )

@@ -7,7 +7,6 @@ conflicts but replaces no check: writes of live jobs that do not cooperate are d
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +23,7 @@ from errata.publishing.expected_files import build_replacement
 from errata.publishing.replacement import examine_version
 from errata.publishing.selection import audit_conflicts
 from errata.text.numbers import format_moment
+from errata.worker.heartbeat import beating
 from errata.workspace import Workspace
 
 FREEZE_POLICY = "freeze"
@@ -126,20 +126,13 @@ def _format_writer(one: LiveWriteRecord) -> str:
 @contextmanager
 def _keep_freeze_alive(workspace: Workspace, run: RunRecord, freeze: Freeze) -> Iterator[None]:
     """Renew the freeze from its own thread, because a command may wait for Spark longer than the freeze lasts."""
-    over = threading.Event()
 
-    def beat() -> None:
-        while not over.wait(freeze.idle / 4):
-            with suppress(EngineError):
-                workspace.ledger.freezes.renew_freeze(run.run_id, freeze.idle)
+    def renew() -> bool:
+        workspace.ledger.freezes.renew_freeze(run.run_id, freeze.idle)
+        return True
 
-    thread = threading.Thread(target=beat, name=f"freeze-{run.run_id}", daemon=True)
-    thread.start()
-    try:
+    with beating(freeze.idle, renew, f"freeze-{run.run_id}"):
         yield
         with suppress(EngineError):
             # start the full idle time at the end, so that a person has all of it to take the next step
-            workspace.ledger.freezes.renew_freeze(run.run_id, freeze.idle)
-    finally:
-        over.set()
-        thread.join()
+            renew()

@@ -25,11 +25,10 @@ from errata.model.partition import Grain, format_ranges, parse_list, parse_parti
 from errata.model.run import RUN_MOVES, RunState
 from errata.text.numbers import format_moment
 from errata.views import FreezeView, FrozenView
+from errata.worker.heartbeat import beating, write_lease
 from errata.workspace import Workspace
 
 Partitions = str | Sequence[str | date] | None
-LEASE_SECONDS = 120.0
-"""Duration of a lease; it is renewed every quarter of that time."""
 _POLL_SECONDS = 1.0
 
 
@@ -45,7 +44,7 @@ class Lease:
     @property
     def is_held(self) -> bool:
         """Renew the lease; False if it is lost. A job that may have slept checks this right before it commits."""
-        return self._workspace.ledger.freezes.renew_live_write(self._token, LEASE_SECONDS)
+        return self._workspace.ledger.freezes.renew_live_write(self._token, write_lease())
 
 
 def describe_freezes(workspace: Workspace, table: str, partitions: Partitions) -> FrozenView:
@@ -97,27 +96,22 @@ def acquire_write_lease(
 
 
 def _is_write_blocked(workspace: Workspace, token: str, table: str, partitions: tuple[str, ...], owner: Owner) -> bool:
-    return bool(workspace.ledger.freezes.begin_live_write(token, table, partitions, owner, LEASE_SECONDS))
+    return bool(workspace.ledger.freezes.begin_live_write(token, table, partitions, owner, write_lease()))
 
 
 @contextmanager
 def _keep_lease_alive(lease: Lease) -> Iterator[None]:
-    over, lost = threading.Event(), threading.Event()
+    lost = threading.Event()
 
-    def beat() -> None:
-        while not over.wait(LEASE_SECONDS / 4):
-            with suppress(EngineError):
-                if not lease.is_held:
-                    lost.set()
-                    return
+    def renew() -> bool:
+        if not lease.is_held:
+            lost.set()
+        return not lost.is_set()
 
-    thread = threading.Thread(target=beat, name="live-write", daemon=True)
-    thread.start()
     try:
-        yield
+        with beating(write_lease(), renew, "live-write"):
+            yield
     finally:
-        over.set()
-        thread.join()
         if lost.is_set():
             warnings.warn(
                 f"the lease on {lease.table} ran out while the job wrote, and a correction froze the partitions: what "

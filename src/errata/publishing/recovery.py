@@ -6,13 +6,12 @@ its process on this host is dead, or when this process itself gave it up.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from errata.errors import EngineError, NotFound
+from errata.errors import NotFound
 from errata.evidence.head_export import require_recent_head, try_export_head
 from errata.failpoints import failpoint
 from errata.ledger import PublicationRecord, current_owner, is_owner_dead
@@ -21,11 +20,15 @@ from errata.model.side_tables import find_landing_pin
 from errata.publishing.follow_up import process_outbox
 from errata.publishing.hazards import watch_guard
 from errata.publishing.replacement import close_intent
+from errata.worker.heartbeat import beating, write_lease
 from errata.workspace import Workspace
 
-LEASE_SECONDS = 120.0
 _active_runs: set[str] = set()
-"""Runs that this process is publishing or rolling back right now."""
+"""Runs that this process is publishing or rolling back right now.
+
+The ledger names a process as the owner of an intent, so all clients of a process share the set: one must not take the
+open intent of another for one that was given up.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +50,18 @@ class LedgerLog:
     @contextmanager
     def keep_alive(self) -> Iterator[None]:
         """Renew the lease of the intent in the background, because Spark may take longer than the lease."""
-        over = threading.Event()
 
-        def beat() -> None:
-            while not over.wait(LEASE_SECONDS / 4):
-                for publication_id in self._open:
-                    with suppress(EngineError):
-                        self.workspace.ledger.publications.renew(publication_id, LEASE_SECONDS)
+        def renew() -> bool:
+            for publication_id in self._open:
+                self.workspace.ledger.publications.renew(publication_id, write_lease())
+            return True
 
-        thread = threading.Thread(target=beat, name=f"lease-{self.run_id}", daemon=True)
-        thread.start()
-        _active_runs.add(self.run_id)
-        try:
-            yield
-        finally:
-            _active_runs.discard(self.run_id)
-            over.set()
-            thread.join()
+        with beating(write_lease(), renew, f"lease-{self.run_id}"):
+            _active_runs.add(self.run_id)
+            try:
+                yield
+            finally:
+                _active_runs.discard(self.run_id)
 
     def open_intent(self, detail: Mapping[str, object]) -> str:
         """See the port."""
@@ -94,7 +92,7 @@ class LedgerLog:
             person=self.actor.person,
             reason=self.reason,
             detail=detail,
-            lease_seconds=LEASE_SECONDS,
+            lease_seconds=write_lease(),
             actor=self.actor,
             release=self.release,
             base_snapshot_id=str(detail.get("base_snapshot_id") or "") or None,
@@ -112,7 +110,7 @@ class LedgerLog:
         if ledger.publications.detail(publication_id) != detail:
             base = str(detail.get("base_snapshot_id") or "") or None
             ledger.publications.update_intent(publication_id, detail, actor=self.actor, base_snapshot_id=base)
-        ledger.publications.renew(publication_id, LEASE_SECONDS)
+        ledger.publications.renew(publication_id, write_lease())
 
     def record_committed(self, publication_id: str, snapshot_id: str) -> None:
         """Record that the publication landed, and how many data files it wrote.

@@ -7,7 +7,6 @@ a lost worker, and both stop this worker.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Collection, Mapping
@@ -32,11 +31,9 @@ from errata.model.run import ChunkState
 from errata.ports.compute import ChunkWork, StagedOutput
 from errata.ports.hooks import ProgressListener
 from errata.worker.chunk_failures import error_policy
+from errata.worker.heartbeat import attempt_lease, beating
 from errata.worker.ledger_wait import retry_ledger_call
 from errata.workspace import Workspace
-
-LEASE_SECONDS = float(os.environ.get("ERRATA_LEASE_SECONDS", "60"))
-"""Duration of the lease of an attempt; it is renewed every quarter of that time."""
 
 _WORKER_ERRORS = (StorageRefused, WorkerDied)
 
@@ -74,14 +71,23 @@ def attempt_chunk(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> None:
     """Compute, append and adopt a chunk; raise only what must stop the whole worker."""
     shown = format_ranges(job.manifest.target.grain, work.chunk.partitions)
     job.progress.show(work.chunk.chunk_id, f"{shown}  running  {attempt.owner.name}  fence {attempt.fence}")
-    heart = _Heartbeat(job, attempt, work)
+    taken = threading.Event()
+
+    def renew() -> bool:
+        if job.workspace.ledger.chunks.heartbeat(attempt, attempt_lease()):
+            return True
+        # another worker has the chunk: stop the Spark jobs of this attempt
+        taken.set()
+        job.workspace.engines.chunks.cancel(work)
+        return False
+
     try:
-        with heart:
+        with beating(attempt_lease(), renew, f"heart-{attempt.attempt_id}"):
             _stage_and_adopt(job, attempt, work)
     except AttemptLost as lost:
         job.workspace.narrate(f"chunk {work.chunk.chunk_id}: {lost.message}")
     except ErrataError as error:
-        _record_failure(job, attempt, error, was_taken=heart.was_taken)
+        _record_failure(job, attempt, error, was_taken=taken.is_set())
     finally:
         job.progress.show(work.chunk.chunk_id, None)
 
@@ -178,34 +184,3 @@ def refuse_foreign_partitions(work: ChunkWork, found: Collection[str]) -> None:
             hint="filter the transform's output to ctx.partitions, then plan again",
             partitions=foreign,
         )
-
-
-class _Heartbeat:
-    """Renews one lease from its own thread, and stops the Spark jobs of an attempt that lost it."""
-
-    def __init__(self, job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> None:
-        self._job = job
-        self._attempt = attempt
-        self._work = work
-        self._over = threading.Event()
-        self.was_taken = False
-        self._thread = threading.Thread(target=self._send_heartbeats, name=f"heart-{attempt.attempt_id}", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _send_heartbeats(self) -> None:
-        while not self._over.wait(LEASE_SECONDS / 4):
-            try:
-                if self._job.workspace.ledger.chunks.heartbeat(self._attempt, LEASE_SECONDS):
-                    continue
-            except EngineError:
-                # keep computing: if the lease runs out meanwhile, the fence makes the ledger refuse the result
-                continue
-            self.was_taken = True
-            self._job.workspace.engines.chunks.cancel(self._work)
-            return

@@ -21,10 +21,11 @@ from errata.ledger import AttemptRecord, Owner
 from errata.model.product.throttle import Signal, Throttle
 from errata.model.run import ChunkState, RunState
 from errata.ports.compute import ChunkWork
-from errata.worker.attempt import LEASE_SECONDS, RunJob, attempt_chunk, build_chunk_work
+from errata.worker.attempt import RunJob, attempt_chunk, build_chunk_work
 from errata.worker.budget import stop_at_cap
 from errata.worker.canary import judge_canary
 from errata.worker.chunk_failures import loss_policy
+from errata.worker.heartbeat import attempt_lease
 from errata.worker.ledger_wait import retry_ledger_call
 from errata.worker.pipeline_health import HealthMonitor, Level, Reading
 from errata.worker.repack_waiting import resize_waiting
@@ -145,7 +146,7 @@ def _claim_chunk(loop: _LoopState) -> AttemptRecord | None:
     return loop.job.workspace.ledger.chunks.claim(
         loop.job.run.run_id,
         loop.owner,
-        lease_seconds=LEASE_SECONDS,
+        lease_seconds=attempt_lease(),
         actor=loop.job.actor,
         after_loss=loss_policy(loop.job.attempts),
         max_running=most,

@@ -187,7 +187,7 @@ def test_a_live_job_that_slept_past_its_lease_is_warned_and_can_look_before_it_c
 ):
     """Only when a run froze the partitions since; its own write has happened by then, so nothing is raised."""
     workspace = make()
-    monkeypatch.setattr(cooperating, "LEASE_SECONDS", 0.0)
+    monkeypatch.setenv("ERRATA_LEASE_SECONDS", "0")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         with errata.live.writing(workspace.client, TABLE, DAYS) as lease:
