@@ -29,12 +29,13 @@ from unittest.mock import patch
 
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _EVENTS = {
-    "os.remove": "removes the file {0}",
-    "os.rename": "renames the file {0}",
-    "socket.connect": "connects to {1}",
-    "subprocess.Popen": "starts the program {0}",
-    "os.system": "starts the program {0}",
+    "os.remove": ("removes the file", 0),
+    "os.rename": ("renames the file", 0),
+    "socket.connect": ("connects to", 1),
+    "subprocess.Popen": ("starts the program", 0),
+    "os.system": ("starts the program", 0),
 }
+"""Audit event → what it is, and which argument says more."""
 _CHANCE: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (time, ("time", "time_ns", "localtime", "gmtime")),
     (random, ("random", "randint", "choice", "shuffle", "sample", "uniform", "gauss", "randrange")),
@@ -85,7 +86,8 @@ def _hear(event: str, args: tuple[Any, ...]) -> None:
         if event == "open" and isinstance(args[2], int) and args[2] & _WRITE_FLAGS:
             seen.append(f"opens the file {args[0]} for writing")
         elif event in _EVENTS:
-            seen.append(_EVENTS[event].format(*args))
+            what, place = _EVENTS[event]
+            seen.append(f"{what} {args[place]}")
 
 
 def _is_engine() -> bool:
