@@ -199,6 +199,11 @@ def _iterate_java_causes(error: BaseException) -> Iterator[str]:
         java = java.getCause()
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, without its stack trace."""
+    return str(error).strip().partition("\n")[0]
+
+
 def cause_of(error: BaseException) -> str:
     """The innermost cause in one line, without Java's stack."""
     if (java := _find_java_exception(error)) is not None:

@@ -12,6 +12,7 @@ from errata.engines.spark.inputs.row_rules import split_rows
 from errata.errors import NotFound
 from errata.model.context import Context, Mode
 from errata.model.partition import expand_range, start_of
+from errata.model.product import LINEAGE_COLUMNS
 from errata.project import load_project
 
 
@@ -28,16 +29,12 @@ def live_context(
         raise NotFound(f"product {product!r} is not in {loaded.name}; expected one of {', '.join(loaded.products)}")
     grain = found.target.grain
     partitions = expand_range(grain, *interval)
-    lineage: dict[str, str | None] = {
-        "produced_by_run_id": None,
+    lineage: dict[str, str | None] = dict.fromkeys(LINEAGE_COLUMNS) | {
         "produced_by_transform": found.transform.call,
         "transform_version": found.transform.version,
-        "input_snapshot_id": None,
         "input_range_start": partitions[0],
         "input_range_end": partitions[-1],
         "processing_mode": Mode.LIVE.value,
-        "reference_data_version": None,
-        "restatement_reason": None,
     }
     return Context(
         run_id=None,

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from errata.engines.failures import first_line
+
 _SIMPLE = {
     "bool": "boolean",
     "int8": "int",
@@ -64,7 +66,7 @@ def read_footers(open_file: Callable[[str], Any], paths: Sequence[str], at_once:
             with open_file(path) as file:
                 metadata = parquet.read_metadata(file)
         except (OSError, pa.ArrowException) as problem:
-            return Footer({}, 0, str(problem).strip().partition("\n")[0])
+            return Footer({}, 0, first_line(problem))
         return Footer(columns_of(metadata.schema), metadata.num_rows)
 
     with ThreadPoolExecutor(min(at_once, len(paths) or 1), "errata-footers") as pool:

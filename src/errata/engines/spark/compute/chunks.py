@@ -13,13 +13,13 @@ from py4j.protocol import Py4JError
 
 from errata.engines.failures import cause_of, classify_error
 from errata.engines.files.source import FileSource
-from errata.engines.spark.columns import in_scope, partition_name
+from errata.engines.spark.columns import partition_name
 from errata.engines.spark.compute.lineage import build_lineage, deterministic_id, stamp
 from errata.engines.spark.compute.merge import DELETED, find_merge_violation, mark_deletions, merge_rows
 from errata.engines.spark.compute.output_contract import conform_output, find_null_violation
 from errata.engines.spark.compute.restore import read_restored_rows
 from errata.engines.spark.compute.transforms import load_transform, pickle_by_value
-from errata.engines.spark.inputs.frames import add_later_columns, list_pinned_files, read_input_frames, read_snapshot
+from errata.engines.spark.inputs.frames import list_pinned_files, read_input_frames, read_partitions
 from errata.engines.spark.measure.aggregates import digest_partitions
 from errata.engines.spark.measure.measurer import SparkMeasurer
 from errata.engines.spark.runtime.costs import read_job_costs
@@ -120,9 +120,7 @@ class SparkChunkEngine:
         markers = [name for name in changes.columns if name in merge.markers and name not in target.columns]
         changes = conform_output(changes.drop(*markers), target, may_leave_out=may_leave_out, beside=(DELETED,))
         partitions = work.chunk.partitions
-        base = read_snapshot(self._runtime.session, target.table, target.base_snapshot_id, len(partitions))
-        prior = add_later_columns(base, target)
-        prior = prior.where(in_scope(target, partitions))
+        prior = read_partitions(self._runtime.session, target, target.base_snapshot_id, partitions)
         return merge_rows(prior, changes, target, merge.version, partitions, work.manifest.classified)
 
     def explain(self, work: ChunkWork, error: Exception) -> ErrataError:

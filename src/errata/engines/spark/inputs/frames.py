@@ -16,13 +16,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
+from errata.engines.failures import first_line
 from errata.engines.spark.columns import in_partitions, in_scope
 from errata.engines.spark.inputs.eras import read_files_by_era, read_table_by_era
 from errata.engines.spark.inputs.row_rules import add_source, screen_rows, select_used
 from errata.engines.spark.inputs.source_files import (
     FilesPart,
     add_partition_column,
-    first_line,
     load_files_part,
     read_files,
     select_files,
@@ -75,14 +75,25 @@ def read_own_frame(
             f"{pin.name}: {', '.join(missing)} is not staged yet; a product that reads itself runs in order"
         )
     base = [name for name in partitions if name not in scope]
-    rows = add_later_columns(read_snapshot(session, target.table, target.base_snapshot_id, len(base)), target)
-    rows = rows.where(in_scope(target, base))
+    rows = read_partitions(session, target, target.base_snapshot_id, base)
     for snapshot in dict.fromkeys(earlier[name] for name in partitions if name in scope):
         staged = _read_appended(session, target.staging.table, snapshot)
         names = [name for name in partitions if earlier.get(name) == snapshot]
         staged = staged.where(in_scope(target, names))
         rows = rows.unionByName(staged)
     return rows
+
+
+def read_partitions(
+    session: SparkSession,
+    target: TargetPin,
+    snapshot_id: str | None,
+    partitions: Sequence[str],
+    table: str | None = None,
+) -> DataFrame:
+    """Partitions of the target, or of another table of its shape, at a snapshot, in the target's columns."""
+    rows = read_snapshot(session, table or target.table, snapshot_id, len(partitions))
+    return add_later_columns(rows.where(in_scope(target, partitions)), target)
 
 
 def add_later_columns(rows: DataFrame, pin: TargetPin) -> DataFrame:

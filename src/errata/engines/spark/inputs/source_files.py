@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.canonical import from_plain
-from errata.engines.failures import find_corrupt_file
+from errata.engines.failures import find_corrupt_file, first_line
 from errata.engines.s3 import to_s3a
 from errata.engines.spark.columns import typed_partition
 from errata.errors import ChunkError, EngineError, SourceChanged
@@ -69,11 +69,6 @@ def read_files(session: SparkSession, pin: InputPin, paths: Sequence[str], schem
         if broken := find_corrupt_file(error, f"input {pin.name}"):
             raise broken from error
         raise EngineError(f"input {pin.name} cannot be read: {first_line(error)}", input=pin.name) from error
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an error's message, without its stack trace."""
-    return str(error).strip().partition("\n")[0]
 
 
 def add_partition_column(files: DataFrame, pin: InputPin, part: FilesPart, grain: Grain, column_type: str) -> DataFrame:

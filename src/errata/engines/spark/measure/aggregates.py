@@ -7,15 +7,16 @@ because each column built from Python is a call into the JVM.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
+from errata.engines.failures import first_line
 from errata.engines.spark.columns import is_its_own_unit, partition_text, partition_unit
 from errata.engines.spark.measure.checksums import hash_sum_sql, row_hash_sql
 from errata.engines.spark.measure.lookups import join_lookups
@@ -167,19 +168,12 @@ def _count_duplicates(
     names = {_UNIT: _UNIT} | {name: f"__errata_key_{n}" for n, name in enumerate(columns)}
     narrow = rows.select(by.unit, *(F.col(quoted(name)).alias(names[name]) for name in columns))
     sets = [[names[name] for name in ((_UNIT, *key) if inside else key)] for key, inside in keys]
-    if len(keys) == 1:
-        counted = narrow.groupBy(*sets[0]).agg(F.count("*").alias("n"), F.lit(0).alias("gid"))
-        if _UNIT not in sets[0]:
-            counted = counted.withColumn(_UNIT, F.lit(None).cast(narrow.schema[_UNIT].dataType))
-    else:
-        counted = narrow.groupingSets(
-            [[F.col(name) for name in one] for one in sets], *(F.col(name) for name in names.values())
-        ).agg(F.count("*").alias("n"), F.grouping_id().alias("gid"))
-    extra = counted.groupBy(_UNIT, "gid").agg(F.sum(F.col("n") - 1).alias("extra")).select(by.text, "gid", "extra")
     everything = list(names.values())
-    by_id = {
-        _compute_grouping_id(one, everything) if len(keys) > 1 else 0: key for one, key in zip(sets, keys, strict=True)
-    }
+    counted = aggregate_sets(narrow, sets, everything, [F.count("*").alias("n")], "gid")
+    if _UNIT not in counted.columns:
+        counted = counted.withColumn(_UNIT, F.lit(None).cast(narrow.schema[_UNIT].dataType))
+    extra = counted.groupBy(_UNIT, "gid").agg(F.sum(F.col("n") - 1).alias("extra")).select(by.text, "gid", "extra")
+    by_id = {compute_grouping_id(one, everything): key for one, key in zip(sets, keys, strict=True)}
     result: dict[tuple[tuple[str, ...], bool], dict[str, int]] = {key: {} for key in keys}
     with _keep_stored_grouping(rows.sparkSession, counts if by.column else ()):
         found = extra.collect()
@@ -200,7 +194,18 @@ def _is_worth_own_tasks(counts: Sequence[int], cores: int) -> bool:
     return total > 0 and max(counts) * cores <= total and total >= _MIN_ROWS_PER_TASK * len(counts)
 
 
-def _compute_grouping_id(key: Sequence[str], columns: Sequence[str]) -> int:
+def aggregate_sets(
+    rows: DataFrame, sets: Collection[Sequence[str]], columns: Sequence[str], aggregates: Iterable[Column], number: str
+) -> DataFrame:
+    """The aggregates over every set of columns, in one job; ``number`` is the column with the set's grouping id."""
+    if len(sets) == 1:
+        (only,) = sets
+        return rows.groupBy(*only).agg(*aggregates, F.lit(compute_grouping_id(only, columns)).alias(number))
+    grouped = rows.groupingSets([[F.col(name) for name in one] for one in sets], *map(F.col, columns))
+    return grouped.agg(*aggregates, F.grouping_id().alias(number))
+
+
+def compute_grouping_id(key: Collection[str], columns: Sequence[str]) -> int:
     """Spark's grouping id: one bit per column, the last column lowest, set when the column is not grouped by."""
     return sum(1 << (len(columns) - 1 - n) for n, name in enumerate(columns) if name not in key)
 
@@ -227,10 +232,10 @@ def _describe_without_values(error: PySparkException) -> str:
     """Spark's error message without the row values that it quotes, since they may be classified."""
     condition = error.getCondition() or ""
     if isinstance(error, AnalysisException) or condition.startswith("FAILED_READ_FILE"):
-        return str(error).strip().partition("\n")[0]  # about expressions or files; quotes no row
+        return first_line(error)  # about expressions or files; quotes no row
     if not condition:
         # after these words Spark quotes the task's failure, which may contain values
-        said = str(error).strip().partition("\n")[0].partition(", most recent failure")[0]
+        said = first_line(error).partition(", most recent failure")[0]
         return said or type(error).__name__
     given = error.getMessageParameters() or {}
     told = [words.format(given[key].strip('"`')) for key, words in _SAFE_PARAMETERS.items() if given.get(key)]

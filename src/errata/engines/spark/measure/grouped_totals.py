@@ -14,7 +14,13 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 from pyspark.sql import types as T  # noqa: N812
 
-from errata.engines.spark.measure.aggregates import PartitionGrouping, format_measured, translate_spark_errors
+from errata.engines.spark.measure.aggregates import (
+    PartitionGrouping,
+    aggregate_sets,
+    compute_grouping_id,
+    format_measured,
+    translate_spark_errors,
+)
 from errata.errors import UsageError
 from errata.ports.measure import GroupedTotal, Measurement, Scan, group_count_measure, group_measure
 
@@ -35,7 +41,7 @@ def measure_groups(
         found = table.collect(most)
     result: list[Measurement] = []
     for n, total in enumerate(scan.groups):
-        mine = [row for row in found if row[_SET] == table.compute_grouping_id(total)]
+        mine = [row for row in found if row[_SET] == table.number_of(total)]
         if not total.keys:
             row = mine[0] if mine else table.total_no_rows()
             result.append(_build_measurement(scan.scope, "", total.name, row, n))
@@ -88,21 +94,14 @@ class _GroupedTable:
                 )
         self._columns = [*([_UNIT] if by is not None else []), *self._names.values()]
 
-    def compute_grouping_id(self, total: GroupedTotal) -> int:
-        """Spark's grouping id: one bit per column, the last column lowest, set when the column is not grouped by."""
-        mine = set(self._grouped_by(total))
-        return sum(1 << n for n, name in enumerate(reversed(self._columns)) if name not in mine)
+    def number_of(self, total: GroupedTotal) -> int:
+        """The grouping id of a total's rows."""
+        return compute_grouping_id(self._grouped_by(total), self._columns)
 
     def collect(self, most: int) -> list[Row]:
         """One row per group of every grouping set; at most one more than allowed, so that an excess is noticed."""
-        sets = {self.compute_grouping_id(total): self._grouped_by(total) for total in self._totals}
-        if len(sets) == 1:
-            ((number, columns),) = sets.items()
-            grouped = self._rows.groupBy(*columns).agg(*self._aggregates(), F.lit(number).alias(_SET))
-        else:
-            wanted = [[F.col(name) for name in columns] for columns in sets.values()]
-            grouping = self._rows.groupingSets(wanted, *(F.col(name) for name in self._columns))
-            grouped = grouping.agg(*self._aggregates(), F.grouping_id().alias(_SET))
+        sets = {self.number_of(total): self._grouped_by(total) for total in self._totals}
+        grouped = aggregate_sets(self._rows, sets.values(), self._columns, self._aggregates(), _SET)
         shown = [name for name in self._columns if name in grouped.columns]
         order = [F.col(_SET), *(F.col(name) for name in shown)]
         # sort and limit together keep at most that many rows in memory, and are still one job

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from errata.engines.spark.columns import in_scope
 from errata.engines.spark.diff.differ import compare_snapshots
-from errata.engines.spark.inputs.frames import add_later_columns, read_input_frame, read_snapshot
+from errata.engines.spark.inputs.frames import add_later_columns, read_input_frame, read_partitions, read_snapshot
 from errata.engines.spark.measure.aggregates import (
     PartitionGrouping,
     digest_partitions,
@@ -104,8 +104,8 @@ class SparkMeasurer:
         self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Sequence[str]
     ) -> dict[str, ContentDigest]:
         """See the port."""
-        rows = read_snapshot(self._session, table, snapshot_id, len(partitions)).where(in_scope(pin, partitions))
-        return digest_partitions(add_later_columns(rows, pin), pin, partitions, columns)
+        rows = read_partitions(self._session, pin, snapshot_id, partitions, table)
+        return digest_partitions(rows, pin, partitions, columns)
 
     def filled(
         self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Mapping[str, str | None]

@@ -34,7 +34,10 @@ class SparkRewriter:
         self._writer = writer
 
     def find_files_with_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
-        """See the port. Reads one column, because bounds only tell which rows a file may contain."""
+        """The files of a snapshot that hold rows of the partitions.
+
+        Reads one column, because bounds only tell which rows a file may contain.
+        """
         rows = read_snapshot(self._runtime.session, target.table, snapshot_id, len(partitions))
         inside = in_scope(target, partitions)
         return frozenset(row[_FILE] for row in rows.where(inside).select(_FILE).distinct().collect())
@@ -42,11 +45,15 @@ class SparkRewriter:
     def copy_rows(
         self, target: TargetPin, table: Any, staged: str, partitions: Sequence[str], branch: str, *, inside: bool
     ) -> str:
-        """See the port. Reads exactly the files of the staged scan, with their deletes applied."""
+        """Append the rows inside the partitions, or the rows outside all of them, to the branch; returns the snapshot.
+
+        Reads exactly the files of the staged scan, with their deletes applied. Raises ``EngineError`` if the branch
+        then holds anything else.
+        """
         names = [F.col(quoted(str(field.name()))) for field in table.schema().columns()]
-        in_scope = _build_scope_condition(target, partitions)
+        chosen = F.coalesce(in_scope(target, partitions), F.lit(False))  # noqa: FBT003 - a literal is a value
         # in format 3 the frame also has the row ids, which the rows keep when written back
-        wanted = self._runtime.session.read.format("iceberg").load(staged).where(in_scope if inside else ~in_scope)
+        wanted = self._runtime.session.read.format("iceberg").load(staged).where(chosen if inside else ~chosen)
         return self._write(target, wanted, names, branch)
 
     def _write(self, target: TargetPin, rows: DataFrame, names: Sequence[Column], branch: str) -> str:
@@ -61,11 +68,6 @@ class SparkRewriter:
                 hint="repeat the command; if it stays so, the table's files or the cluster are at fault",
             )
         return made
-
-
-def _build_scope_condition(target: TargetPin, partitions: Sequence[str]) -> Column:
-    inside = in_scope(target, partitions)
-    return F.coalesce(inside, F.lit(False))  # noqa: FBT003 - a literal is a value
 
 
 def _compute_digest(rows: DataFrame) -> tuple[int, str, str]:

@@ -17,7 +17,7 @@ from pyspark.sql import types as T  # noqa: N812
 from errata.engines.iceberg.commits.refs import retry_commit
 from errata.engines.iceberg.commits.side_tables import ROWS_PROPERTY
 from errata.engines.spark.columns import JSON_OPTIONS, in_partitions, in_scope, partition_name
-from errata.engines.spark.inputs.frames import add_later_columns, read_snapshot
+from errata.engines.spark.inputs.frames import read_partitions, read_snapshot
 from errata.engines.spark.measure.checksums import comparable_sql
 from errata.engines.spark.runtime.spark_session import SparkRuntime
 from errata.engines.spark.write.append import SparkWriter
@@ -60,10 +60,8 @@ class SparkSideTables:
         told: EarlierCorrections | None = None,
     ) -> None:
         """See the port."""
-        cut = in_scope(target, partitions)
         old, new = (
-            add_later_columns(read_snapshot(self._session, table, snapshot, len(partitions)), target).where(cut)
-            for table, snapshot in (before, after)
+            read_partitions(self._session, target, snapshot, partitions, table) for table, snapshot in (before, after)
         )
         held = self._read_earlier(place[0], told) if told else None
         self._append(build_corrections(old, new, target, columns, stamp, held), place)
