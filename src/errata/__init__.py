@@ -5,7 +5,7 @@
      request ──▶ planning ──▶ approval ──▶ worker ──▶ gate ──▶ publishing ──▶ evidence
        who,       sealed       quorum,      chunks     measure,   one commit      bundle for
        what,      manifest     release      on Spark   judge,     on main, or     the auditor
-       why                                             diff       taken back
+       why                                             diff       rolled back
 
 ``errata.open(project)`` gives a client with one method per command; ``errata.live_context`` gives the daily job the
 same context that a run gives the transform. Importing this module imports no engine.

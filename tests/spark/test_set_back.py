@@ -42,7 +42,7 @@ def test_a_main_that_its_owner_set_back_is_told_by_every_command(make_world: Mak
     assert (found.partitions, found.run_id, found.snapshot_id) == (world.days, run, str(published))
     assert found.main_snapshot_id == (None if act == "replace" else str(start))
     assert found.set_back_at
-    how = "made anew by its owner" if act == "replace" else f"to snapshot {start} (no run of Errata did that)"
+    how = "replaced by its owner" if act == "replace" else f"to snapshot {start} (no run of Errata did that)"
     for command in (f"status {run}", f"why {TABLE} {world.days[0]}", "doctor", f"publish {run}"):
         code, said = text(world, f"errata {command}")
         assert how in said, command

@@ -45,7 +45,7 @@ class SetBackView:
         when = f" at {format_moment(self.set_back_at)} UTC" if self.set_back_at else ""
         how = f"set back by its owner{when} to snapshot {self.main_snapshot_id}"
         if self.main_snapshot_id is None:
-            how = f"made anew by its owner{when}"
+            how = f"replaced by its owner{when}"
         rows = "the rows from before" if self.kind == "publish" and self.main_snapshot_id else "other rows"
         deed = "published" if self.kind == "publish" else "rolled back"
         return (

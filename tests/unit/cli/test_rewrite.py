@@ -13,7 +13,7 @@ def test_a_plan_in_mode_rewrite_says_why_and_how_much():
     rewrite = {"why": WHY, "files": 3, "rows": 1_200_000, "bytes": 9_000_000}
     text = " ".join(" ".join(render_plan(samples.plan(rewrite=rewrite), 100)).split())
     assert f"rewrites up to 3 files, 1.2 M rows, 9.0 MB {WHY}" in text
-    assert "others keep their rows; shared files are written anew" in text
+    assert "others keep their rows; shared files are rewritten" in text
     assert "files untouched" not in text
 
 

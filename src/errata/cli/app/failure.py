@@ -89,8 +89,8 @@ def build_usage_error(message: str, where: str | None) -> UsageError:
 def _build_interrupted(session: Session) -> ErrataError:
     return Interrupted(
         "interrupted",
-        state="the state is safe: what was finished is recorded, what was not will be looked at again",
-        hint=f"to go on: {shlex.join(['errata', *session.world.argv])}",
+        state="the state is safe: finished work is recorded, the next command settles the rest",
+        hint=f"to continue: {shlex.join(['errata', *session.world.argv])}",
     )
 
 
@@ -99,6 +99,6 @@ def _build_internal(session: Session, problem: Exception) -> ErrataError:
     log = f"; log: {session.client_log}" if session.client_log else ""
     return Internal(
         f"unexpected {type(problem).__name__}: {said}{log}",
-        state="the ledger has what was finished; repeating a command is safe",
+        state="the ledger has recorded everything that was finished; repeating the command is safe",
         hint="ERRATA_DEBUG=1 shows where it came from",
     )

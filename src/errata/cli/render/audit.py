@@ -28,7 +28,7 @@ def render_audit(view: AuditView, width: int) -> list[str]:
 def _render_heads(heads: HeadsView, width: int) -> list[str]:
     count = plural(heads.checked, "exported head")
     if heads.newest is None:
-        lines = ["! no head of this ledger was exported: nobody outside can tell a rebuilt log"]
+        lines = ["! no head of this ledger was exported: a rebuilt log would not be detected"]
     elif heads.signatures == "checked":
         lines = wrap(f"agrees with {count}, signed by {', '.join(heads.signed_by)}", width, "✓ ")
     else:
@@ -66,9 +66,7 @@ def render_key(view: KeyView, width: int) -> list[str]:
         f"✓ key {view.key_id}",
         *wrap(f"private {view.private}", width, "  "),
         *wrap(f"public  {view.public}", width, "  "),
-        *wrap(
-            "errata.yaml takes it as evidence: {key: FILE}; give the public key to whoever verifies", width, "next: "
-        ),
+        *wrap("errata.yaml takes it as evidence: {key: FILE}; give the public key to the auditor", width, "next: "),
     ]
 
 

@@ -74,7 +74,7 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     total = len(view.partitions) - len(view.new_partitions) + view.untouched_partitions
     replaced = len(view.partitions) - len(view.new_partitions)
     scope = [f"{format_exact(replaced)} of {plural(total, 'partition')}", ORDER_WORDS.get(view.order, view.order)]
-    kept = "rows; shared files are written anew" if view.rewrite else "files untouched"
+    kept = "rows; shared files are rewritten" if view.rewrite else "files untouched"
     others = plural(view.untouched_partitions, "other keeps its", "others keep their") + f" {kept}"
     yield from format_labelled("replaces", [", ".join(scope), others if view.untouched_partitions else ""], width)
     if view.new_partitions:

@@ -19,7 +19,7 @@ def render_preview(view: DarkView, width: int) -> list[str]:
     )
     if view.rejected:
         lines += wrap("REJECTED: this candidate did not pass its gate; it is here to be looked at", width, "! ")
-    lines.append("  main is not touched; nobody sees it who does not ask for the name")
+    lines.append("  main is not touched; only readers who use the name see it")
     for reader, statement in view.reads.items():
         lines += _render_statement(reader, statement)
     if view.view:

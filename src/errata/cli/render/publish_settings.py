@@ -21,7 +21,7 @@ def describe_action(deed: str, table: str, publish: Mapping[str, Any]) -> str:
         ("publish", "version"): f"publish adds a version to {publish.get('versions')}; {untouched}",
         ("rollback", "version"): f"rollback accepts the version before in {publish.get('versions')}; {untouched}",
         ("publish", "corrections"): f"publish tells what changed in {publish.get('corrections')}; {untouched}",
-        ("rollback", "corrections"): f"rollback takes back what {publish.get('corrections')} tells; {untouched}",
+        ("rollback", "corrections"): f"rollback reverses the rows in {publish.get('corrections')}; {untouched}",
     }
     plain = {"publish": "replaces in", "rollback": "restores in", "cancel": "ends the run on"}
     return told.get((deed, str(publish.get("mode")))) or f"{deed} {plain[deed]} {table}"
@@ -55,11 +55,13 @@ def _describe_mode(publish: Mapping[str, Any]) -> list[str]:
             return ["merge by key: keys that the transform does not give keep their rows", *_describe_merge(publish)]
         case "version":
             shown = f"; {publish['view']} shows what is accepted" if publish.get("view") else ""
-            return [f"version: rows stand side by side in {publish.get('versions')}, the target is not touched{shown}"]
+            return [
+                f"version: rows are kept side by side in {publish.get('versions')}, the target is not touched{shown}"
+            ]
         case "swap_view":
             return [
                 f"swap view: {publish.get('view')} shows the new partitions instead of the target's",
-                f"rows stand in {publish.get('versions')}, the target is not touched",
+                f"rows are kept in {publish.get('versions')}, the target is not touched",
             ]
         case "corrections":
             return ["corrections alone: the target is not touched"]

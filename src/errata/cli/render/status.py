@@ -100,7 +100,9 @@ def _render_run_notes(view: StatusView, width: int) -> list[str]:
         lines += format_labelled("proof", [f"{proven} computed twice, same content"], width, 10)
     if freeze := view.freeze:
         held = f"live jobs are held off {format_partitions(view.grain, freeze.partitions)}"
-        told = f"since {format_moment(freeze.since)}, until {format_moment(freeze.until)} UTC unless a command goes on"
+        told = (
+            f"since {format_moment(freeze.since)}, until {format_moment(freeze.until)} UTC unless a command renews it"
+        )
         lines += format_labelled(
             "freeze", [held, told, f"at most until {format_moment(freeze.at_most)} UTC"], width, 10
         )

@@ -1,4 +1,4 @@
-"""Commands for auditors: evidence export, evidence verify. Touches: the files they are told to read and write.
+"""`errata evidence export` and `verify`. Reads and writes the given files.
 
 ``evidence verify`` is the stand-alone verifier and needs neither project nor ledger nor lake.
 """
