@@ -43,7 +43,7 @@ def failed() -> ErrataError:
 
 def rejected() -> ErrataError:
     view = samples.validation(warn=3, block=1)
-    return ValidationRejected("4 findings stand in the way", state="main is unchanged", validation=view)
+    return ValidationRejected("4 checks failed", state="main is unchanged", validation=view)
 
 
 def unsigned() -> ErrataError:

@@ -208,7 +208,7 @@ def _finish_run(job: RunJob, started: float) -> RunView:
             f"{counts.failed + counts.quarantined} of {counts.total} chunks failed; "
             f"first: {first.get('error', 'unknown')}",
             state=f"{counts.done} chunks are staged and kept; main is unchanged",
-            hint=f"mend the cause, then: errata retry {run.run_id} && errata run {run.run_id}",
+            hint=f"fix the cause, then: errata retry {run.run_id} && errata run {run.run_id}",
             run=view,
         )
     return view

@@ -23,8 +23,7 @@ def find_missing_columns(product: str, target: TargetPin, asked: Mapping[str, st
     """Key columns missing from the request; raises for columns that cannot identify a row."""
     if not target.key:
         raise UsageError(
-            f"--key was refused; {product} declares no key (target.key), so a row of one version cannot be told from "
-            "another in the next",
+            f"--key was refused; {product} declares no key (target.key), so rows cannot be matched between versions",
             hint="without --key the partition's own numbers are shown",
         )
     if unknown := [name for name in asked if name not in target.columns]:

@@ -227,7 +227,7 @@ def _record_verdict(
     counted = Counter((problem.name, problem.level) for problem in verdict.problems)
     told = [f"{name} {'blocks' if level == 'block' else 'warns'} in {n}" for (name, level), n in counted.items()]
     raise ValidationRejected(
-        f"{plural(len(verdict.problems), 'finding stands', 'findings stand')} in the way: {', '.join(told)}; "
+        f"{plural(len(verdict.problems), 'check')} failed: {', '.join(told)}; "
         f"first: {verdict.problems[0].partition or 'the candidate'}: {verdict.problems[0].message}",
         state="main is unchanged; the candidate is kept for a look: errata diff " + run.run_id,
         hint=hint,

@@ -1,7 +1,7 @@
 """`errata audit erase-person` and `errata erase`: erase a user's name, or record data subjects as erased.
 
-For users the ledger deletes the name behind the pseudonym and the key to their texts. Data subjects go on the list of
-erased subjects, which gate, publication and rollback check.
+For users the ledger deletes the name behind the pseudonym and the key to their texts. Data subjects are added to the
+list of erased subjects, which gate, publication and rollback check.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def add_erased_subjects(workspace: Workspace, actor: Actor, subjects: Collection
     _require_reason(reason)
     if any(not subject.strip() for subject in subjects):
         raise UsageError(
-            "an empty id was refused; expected what stands in the columns that products name under subjects",
+            "an empty id was refused; expected a value of the columns that products name under subjects",
             state="nobody was added",
         )
     if any(re.search(rf"(?<![\w-]){re.escape(subject)}(?![\w-])", reason) for subject in subjects):

@@ -258,7 +258,7 @@ def _refuse_secrets(workspace: Workspace, members: Mapping[str, bytes]) -> None:
             raise Refused(
                 f"evidence was refused; expected no secret in it, found {found} in {member}",
                 state="nothing was written",
-                hint="take it out of the product file, the reason or the note it stands in, and plan again",
+                hint="remove it from the product file, the reason or the note, and plan again",
             )
 
 
