@@ -113,7 +113,7 @@ def classify_error(error: BaseException, where: str, exit_code: int | None) -> E
         return StorageRefused(
             f"{where} could not be written: {cause_of(error)}",
             state="the chunk was given back; chunks that were adopted are kept; main is unchanged",
-            hint="make room or mend the permission, then repeat the command: it goes on where it stopped",
+            hint="free space or fix the permission, then repeat the command: it continues where it stopped",
         )
     if any(isinstance(one, MemoryError) for one in _iterate_exceptions(error)) or _contains_any(told, _MEMORY):
         return OutOfMemory(
@@ -181,14 +181,14 @@ def _build_worker_died(where: str, exit_code: int | None) -> ErrataError:
         return WorkerDied(
             f"the JVM ended with exit code {exit_code} while computing {where}: probably out of memory",
             state="chunks that were adopted are kept; main is unchanged",
-            hint="errata run goes on with smaller chunks; spark.driver.memory sets what there is",
+            hint="errata run continues with smaller chunks; spark.driver.memory sets the limit",
             memory=True,
         )
     ended = "" if exit_code is None else f" with exit code {exit_code}"
     return WorkerDied(
         f"the JVM ended{ended} while computing {where}",
         state="chunks that were adopted are kept; main is unchanged",
-        hint="errata run goes on where this one stopped",
+        hint="errata run continues where this one stopped",
     )
 
 

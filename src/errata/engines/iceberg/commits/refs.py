@@ -62,7 +62,7 @@ def retry_commit(act: Callable[[], T], attempts: int = TRIES) -> T:
             raise StorageRefused(
                 f"the table's metadata could not be written: {cause_of(error)}",
                 state="this step changed nothing; what was staged or published before is kept",
-                hint="make room or mend the permission, then repeat the command: it goes on where it stopped",
+                hint="free space or fix the permission, then repeat the command: it continues where it stopped",
             ) from error
         if _mentions_any(error, *_LOST_RACE):
             raise EngineError(

@@ -129,7 +129,7 @@ def find_merge_violation(error: BaseException, where: str) -> OutputContract | N
     if found is None:
         return None
     return OutputContract(
-        f"{where}: {found[1].strip()}; which row of the key stays cannot be told",
+        f"{where}: {found[1].strip()}; it is not clear which row of the key wins",
         state="nothing of this chunk was staged; main is unchanged",
         hint="give every change a key and a version of its own, in the transform or by a row rule, then plan again",
     )

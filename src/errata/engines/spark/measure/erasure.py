@@ -60,7 +60,7 @@ class SparkSuppressions:
                 f"snapshot {snapshot} of {table} was refused; expected the columns of its subjects, found none called "
                 f"{', '.join(missing)}, so that nobody can tell whether rows of erased subjects are in it",
                 state="main is unchanged",
-                hint="errata plan … computes the partitions with the columns of now",
+                hint="errata plan … computes the partitions with the current columns",
             )
         return self._subjects[table]
 
