@@ -90,7 +90,7 @@ def _parse_envelope(content: bytes) -> Envelope:
 def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("an object has a key twice")
     return found
 
 

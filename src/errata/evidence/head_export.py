@@ -182,7 +182,7 @@ def _read_own_heads(
                 raise AuditBroken(
                     f"{Path(one.file).name} is the head of entry {head.seq} of ledger {head.ledger} of project"
                     f" {head.project}; this is ledger {workspace.ledger.ledger_id} of project {workspace.project.name}:"
-                    " another ledger, or one that was made anew"
+                    " another ledger, or a new one in its place"
                 )
     return tuple(found)
 

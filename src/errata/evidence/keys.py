@@ -1,4 +1,4 @@
-"""Ed25519 key pairs that sign audit heads and evidence. Touches: the key files it is told to read or write.
+"""Ed25519 key pairs that sign audit heads and evidence. Reads and writes the given key files.
 
 A private key is PKCS#8 PEM, a public key SubjectPublicKeyInfo PEM, as ``openssl`` writes them. The key id is the
 SHA-256 of the public key's DER, so that ``openssl pkey -pubin -in FILE -outform DER | sha256sum`` prints it. There is

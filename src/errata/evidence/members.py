@@ -101,7 +101,7 @@ SHA-256; the one that made this bundle has
 cover.html                 start here
 evidence.dsse.json         the signed index: an in-toto statement with the SHA-256 and size of every other member
 manifest.json              the sealed plan, byte for byte; its SHA-256 is what was approved
-records/run.json           where the run and each of its partitions stand
+records/run.json           state of the run and of each partition
 records/plan.json          guardrails, rules that were set aside, estimate
 records/decisions.json     approvals, releases, accepted warnings
 records/work.json          chunks and attempts

@@ -169,7 +169,7 @@ def test_a_ledger_that_was_made_anew_is_found_by_its_id(here: Office, tmp_path: 
     here.use(here.workspace.project)
     view = here.client.audit_verify()
     assert not view.ok
-    assert "made anew" in (view.reason or "")
+    assert "a new one in its place" in (view.reason or "")
 
 
 def test_heads_of_other_projects_may_share_the_directory(here: Office, tmp_path: Path):
@@ -237,5 +237,5 @@ class TestErasure:
 
     def test_who_asked_for_a_run_under_way_stays_until_it_ends(self, here: Office):
         """Four eyes need to know whose the first two are."""
-        with pytest.raises(StateRefused, match="under way"):
+        with pytest.raises(StateRefused, match="active run"):
             here.client.erase_person(ANA.person, reason="asked", as_="dana")
