@@ -132,7 +132,7 @@ def test_rows_that_a_transform_set_aside_count_for_the_limits():
     assert results[0].message == "raw: the transform set 3 rows aside"
     results = _judged({}, kept, ran, row_rules=(), limits=(RowLimits("raw", block="2%"),))
     assert [one.level for one in results if one.name == "quarantine"] == ["block", "block"]
-    assert results[-1].message.endswith("blocks above 2 %, and nobody counted the rows that this is a share of")
+    assert results[-1].message.endswith("blocks above 2 %, but the total row count is missing")
     results = _judged({}, kept, ran, row_rules=(), limits=(RowLimits("raw", warn="2%"),))
     assert [one.level for one in results if one.name == "quarantine"] == ["warn", "warn"]
     results = _judged({"rowCount": 300}, kept, ran, row_rules=(), limits=(RowLimits("raw", block="2%"),))

@@ -188,7 +188,7 @@ def _judge_limit(
         if limit.is_percent and rows is None:
             # a share of an unknown total cannot be shown to be within the limit
             levels += [level] if count else []
-            words[-1] += ", and nobody counted the rows that this is a share of" if count else ""
+            words[-1] += ", but the total row count is missing" if count else ""
         elif limit.is_exceeded(Decimal(count), Decimal(rows or 0)):
             levels.append(level)
     where = f"{source}: {count}{of} rows in quarantine" + ("" if partition else " over the run")
