@@ -128,7 +128,7 @@ def _find_accounts(tx: Tx, pseudonym: str) -> tuple[str, ...]:
 
 def _active_runs_error(name: str, runs: Sequence[str]) -> StateRefused:
     return StateRefused(
-        f"{name} was not erased; expected no run under way that they asked for, found {', '.join(runs)}",
+        f"{name} was not erased; expected no active run that they planned, found {', '.join(runs)}",
         state="nothing was changed",
         hint="let it end, or errata cancel RUN: nobody else may take their place in the four-eyes rule",
     )

@@ -161,7 +161,7 @@ class PersonRegistry:
 
     def _add_person(self, name: str) -> str:
         names, pseudonyms = self._load_people()
-        assert self._entry is not None  # noqa: S101 (whoever calls has looked)
+        assert self._entry is not None  # noqa: S101 (the callers have checked)
         made, secret = self.proposed.get(name) or new_pseudonym(), secrets.token_bytes(_SECRET_BYTES)
         at, seq = self._entry
         row = {"pseudonym": made, "handle": name, "secret": self._wrap_secret(made, secret), "at": at, "seq": seq}

@@ -182,7 +182,7 @@ def _wrong_digest_error(run: RunRecord, digest: str) -> ApprovalRefused:
 
 def _run_ended_error(run: RunRecord) -> ApprovalRefused:
     return ApprovalRefused(
-        f"accepting a warning was refused for {run.run_id}; expected a run under way, found {run.state.value}",
+        f"accepting a warning was refused for {run.run_id}; expected an active run, found {run.state.value}",
         state="nothing was changed",
         run_id=run.run_id,
     )

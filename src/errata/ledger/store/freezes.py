@@ -3,7 +3,7 @@
 Both sides decide in write transactions, of which there is one at a time: a live job gets a lease only where nothing is
 frozen, and a freeze is granted only where no live job holds a lease. Between these two a freeze is *open*: new live
 jobs are refused, those with a lease may finish. So neither side waits for ever, and at no moment may both write. Leases
-are compared with the database's clock. An expired lease is revoked only by a freeze; without one its holder goes on.
+are compared with the database's clock. An expired lease is revoked only by a freeze; without one its holder continues.
 """
 
 from __future__ import annotations

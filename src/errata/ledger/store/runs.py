@@ -147,7 +147,7 @@ def load_verified_manifest(conn: Connection, run: RunRecord) -> bytes:
     if not isinstance(content, bytes) or found != run.manifest_digest:
         error = ManifestTampered(
             f"run {run.run_id} was refused; expected a manifest with SHA-256 {run.manifest_digest}, found {found}",
-            state="nothing was changed; the run cannot go on",
+            state="nothing was changed; the run cannot continue",
             hint="errata audit verify; then plan again",
             run_id=run.run_id,
         )
