@@ -49,8 +49,8 @@ def freeze_partitions(workspace: Workspace, actor: Actor, run: RunRecord, manife
         _wait_for_writers(workspace, actor, run, manifest, opened)
     else:
         workspace.narrate(
-            f"WARNING: live jobs are held off no longer: freeze.at_most of {run.run_id} is over since "
-            f"{format_moment(opened.at_most)} UTC; a live write is a conflict from here on"
+            f"WARNING: the freeze of {run.run_id} expired at {format_moment(opened.at_most)} UTC (freeze.at_most). "
+            "Live jobs may write again; a write in scope is now a conflict"
         )
     try:
         with _keep_freeze_alive(workspace, run, freeze):

@@ -59,7 +59,7 @@ def process_outbox(workspace: Workspace, actor: Actor, table: str | None = None)
         try:
             _require_corrections_first(workspace, owed, unpaid)
             paid = _process_entry(workspace, actor, publication, owed)
-        except Exception as error:  # noqa: BLE001  the publication stands, whatever it is
+        except Exception as error:  # noqa: BLE001  whatever it is, the publication is done
             unpaid.add(pub_id)
             warnings.append(
                 f"{pub_id} landed, but what follows it is not done ({', '.join(owed)}): {first_line(error)}; "
@@ -132,7 +132,7 @@ def _find_prior_snapshot(workspace: Workspace, publication: PublicationRecord) -
         return table, base
     kept = pins.refs(table).get(undo_branch(publication.pub_id))
     if kept is None or workspace.ledger.publications.detail(publication.pub_id)["with_deletes"]:
-        raise RunExpired(f"what {publication.pub_id} replaced has expired; its corrections cannot be told any more")
+        raise RunExpired(f"what {publication.pub_id} replaced has expired; its corrections can no longer be computed")
     return table, kept
 
 

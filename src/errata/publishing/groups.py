@@ -239,7 +239,7 @@ def _find_stop_reason(workspace: Workspace, run: RunRecord) -> str:
             return f"paused by {when}"
         if entry.action == TAKEN_BACK:
             return (
-                f"{entry.body['publication']} took back {plural(len(entry.body['partitions']), 'partition')} ({when})"
+                f"{entry.body['publication']} rolled back {plural(len(entry.body['partitions']), 'partition')} ({when})"
             )
     return ""
 

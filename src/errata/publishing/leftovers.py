@@ -64,7 +64,7 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
     if run.state not in ENDED_STATES:
         return [], []
     if workspace.ledger.publications.list_open(run_id=run.run_id):
-        return [], [_build_kept_ref(run, run_branch(run.run_id), "a publication or rollback is under way")]
+        return [], [_build_kept_ref(run, run_branch(run.run_id), "a publication or rollback is in progress")]
     if _has_live_attempts(workspace, run):
         return [], [_build_kept_ref(run, run_branch(run.run_id), "a worker may still write to it")]
     manifest = workspace.ledger.runs.manifest(run.run_id)

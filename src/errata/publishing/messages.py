@@ -17,7 +17,7 @@ _MAIN_UNCHANGED = "main is unchanged; the staged output is kept"
 _LIVE_WRITE_ADVICE = {
     "conflict": "where live jobs can ask first (errata.live), publish.on_live_write: freeze holds them off",
     "live_wins": "",
-    "freeze": "live jobs were held off, so whoever wrote does not ask: errata.live.writing, or errata live write",
+    "freeze": "the partition was frozen, so this writer does not ask: use errata.live.writing or errata live write",
 }
 """Advice after a live write, by the plan's ``on_live_write`` setting."""
 

@@ -380,7 +380,7 @@ def close_intent(
     landed = found.snapshot_id if found.outcome is Outcome.LANDED else None
     if landed is None and intent is not None:
         version = table.version(target)
-        # a table that was dropped and made anew holds nothing that was published before
+        # a table that was dropped and created again has nothing that was published before
         is_same_table = version.table_uuid == target.table_uuid
         landed = find_landed_by_files(version, publication_id, partitions, intent) if is_same_table else None
     if landed is None:

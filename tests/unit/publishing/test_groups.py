@@ -196,7 +196,7 @@ class TestEarly:
         with pytest.raises(StateRefused, match="lag is 950, above 900"):
             publish(place, early="now")
         place.client.pause(place.run.run_id, as_="ana")
-        with pytest.raises(StateRefused, match="found them stopped"):
+        with pytest.raises(StateRefused, match="its groups are stopped"):
             publish(place, early="now")
 
 
@@ -227,7 +227,7 @@ class TestStopped:
         with place.later(hours=1):
             publish(place)
         roll_back(place, DAYS[4])
-        with place.later(hours=3), pytest.raises(StateRefused, match=r"-r3-[0-9a-f]{6} took back 1 partition"):
+        with place.later(hours=3), pytest.raises(StateRefused, match=r"-r3-[0-9a-f]{6} rolled back 1 partition"):
             publish(place)
         with pytest.raises(PermissionRefused, match="airflow is a service account"):
             place.client.resume(place.run.run_id, as_="airflow")
@@ -305,7 +305,7 @@ class TestWait:
         "event, said",
         [
             (lambda place: place.client.pause(place.run.run_id, as_="ana"), "paused by ana"),
-            (lambda place: roll_back(place, DAYS[3]), "took back 1 partition"),
+            (lambda place: roll_back(place, DAYS[3]), "rolled back 1 partition"),
             (lambda place: roll_back(place, *DAYS[3:]), "found rolled_back"),
         ],
     )

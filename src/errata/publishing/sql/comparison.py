@@ -37,7 +37,7 @@ def build_read_statements(table: str, name: str, snapshot_id: str) -> dict[str, 
         "Spark, as a table": f"SELECT * FROM {quote_table(table)}.{quoted(f'tag_{name}')}",  # noqa: S608
         "Trino": f"SELECT * FROM {in_trino} FOR VERSION AS OF '{name}'",  # noqa: S608
         "PyIceberg": f'table.scan(snapshot_id=table.snapshot_by_name("{name}").snapshot_id)',
-        "others": f"by snapshot id {snapshot_id}, until the candidate is made anew",
+        "others": f"by snapshot id {snapshot_id}, until the candidate is built again",
     }
 
 
