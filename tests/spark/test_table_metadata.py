@@ -58,7 +58,7 @@ def test_files_are_listed_after_the_partition_column_was_renamed(java: JavaIcebe
 
 
 def test_a_table_without_its_partition_column_is_refused_with_a_way_on(java: JavaIceberg) -> None:
-    """It was dropped and made anew with other columns."""
+    """It was dropped and created again with other columns."""
     table = BareTable(java)
     table.append(table.file(ONE))
     gone = replace(table.target, column="no such column", schema_id=99)

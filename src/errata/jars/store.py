@@ -96,7 +96,7 @@ def fetch_command(jars: Iterable[Jar]) -> str:
 
 
 def default_cache_dir() -> Path:
-    """``$ERRATA_CACHE/jars``, else ``$XDG_CACHE_HOME/errata/jars``, else ``~/.cache/errata/jars``."""
+    """``$ERRATA_CACHE/jars``, then ``$XDG_CACHE_HOME/errata/jars``, then ``~/.cache/errata/jars``."""
     if own := os.environ.get("ERRATA_CACHE"):
         return Path(own).expanduser().absolute() / "jars"
     shared = os.environ.get("XDG_CACHE_HOME", "")

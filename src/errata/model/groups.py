@@ -87,7 +87,7 @@ def build_hold_error(run_id: str, hold: str, until: datetime, now: datetime) -> 
 def build_stopped_error(run_id: str, why: str) -> StateRefused:
     """Error for a publication while the groups are stopped."""
     return StateRefused(
-        f"publish of {run_id} was refused; expected groups that may go on, found them stopped: {why}",
+        f"publish of {run_id} was refused; its groups are stopped: {why}",
         state="what was published stays; the next group waits",
-        hint=f"errata resume {run_id} lets them go on; errata rollback takes back what is published",
+        hint=f"errata resume {run_id} continues them; errata rollback restores the previous data",
     )

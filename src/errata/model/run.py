@@ -55,7 +55,7 @@ RUN_MOVES: dict[RunState, frozenset[RunState]] = {
 }
 
 FINAL = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED})
-"""The run has ended and no longer holds its partitions against other plans."""
+"""The run has ended and no longer reserves its partitions."""
 
 ACTIVE = frozenset(RunState) - FINAL
 

@@ -40,7 +40,7 @@ def repin_input(
     proof = check_coverage(input_from_pin(pin), facts, grain, column_type, asked)
     problems = [*([facts.problem] if facts.problem else []), *proof.problems]
     if facts.table_uuid != pin.table_uuid:
-        problems.append(f"input {pin.name}: {pin.location} was dropped and made anew")
+        problems.append(f"input {pin.name}: {pin.location} was dropped and created again")
     parts = {}
     if facts.files is not None:
         content = canonical_bytes(facts.files)

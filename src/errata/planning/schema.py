@@ -88,7 +88,7 @@ def _find_partition_problems(product: Product, target: TargetState, types: Mappi
     if find_partition_unit(product.target, target) is None:
         spec = format_spec(target.partition_fields)
         return (
-            f"grain {grain} of {column} ({kind}) cannot be told from its values; the table is partitioned by {spec}",
+            f"grain {grain} of {column} ({kind}) does not follow from its values; the table is partitioned by {spec}",
         )
     zone = product.target.zone
     if zone != "UTC" and kind in ("timestamp", "timestamptz") and grain in (Grain.DAY, Grain.MONTH, Grain.YEAR):

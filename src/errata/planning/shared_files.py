@@ -41,7 +41,7 @@ def check_rewrite(wanted: Target, found: TargetState) -> Iterator[GuardrailResul
     if needed is None:
         return
     files = f"{plural(needed.files, 'file')}, {needed.rows:,} rows, {format_size(needed.bytes)}"
-    cost = f"up to {files} are written anew for the rows of other partitions" if needed.files else "nothing is shared"
+    cost = f"up to {files} are rewritten for the rows of other partitions" if needed.files else "nothing is shared"
     yield GuardrailResult("rewrite", "warn", f"mode rewrite: {needed.why}; {cost}")
 
 

@@ -57,4 +57,4 @@ def test_files_are_pinned_by_a_list_of_their_own():
 def test_a_source_that_is_another_one_or_cannot_be_read_is_a_problem():
     """The rebase is given up and the conflict stays."""
     _, _, problems = repin_input(TABLE, facts(table_uuid="other", problem="no column day"), (DAY,), Grain.DAY, "date")
-    assert problems == ("no column day", "input raw: lake.raw.t was dropped and made anew")
+    assert problems == ("no column day", "input raw: lake.raw.t was dropped and created again")
