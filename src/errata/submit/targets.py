@@ -90,7 +90,7 @@ def _list_notes(job: WorkerJob, wishes: SubmitOptions, target: str, mode: str) -
     if job.variables and mode == "client":
         notes.append(f"set where this runs: {names}")
     elif job.variables and target in ("yarn", "emr"):
-        notes.append(f"the shell fills in {names}; whoever may see the application's settings can read them")
+        notes.append(f"the shell fills in {names}; anyone who may see the application's settings can read them")
     elif job.variables and target == "kubernetes":
         notes.append(f"the Kubernetes secret `errata` has the keys {names}")
     for key, text in job.withheld.items():

@@ -67,7 +67,7 @@ aws emr add-steps \
 
 # notes
 #   a worker holds at most 16 executor cores (throttle.cores)
-#   the shell fills in LEDGER_PASSWORD, S3_SECRET_KEY; whoever may see the application's settings can read them
+#   the shell fills in LEDGER_PASSWORD, S3_SECRET_KEY; anyone who may see the application's settings can read them
 #   left to errata.yaml, because it comes from the environment: spark.hadoop.fs.s3a.secret.key=${S3_SECRET_KEY}
 #   the release of the cluster must have Spark 4.1
 #   steps run one after the other unless the cluster's step concurrency is as high as the workers
