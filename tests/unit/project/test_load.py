@@ -191,7 +191,7 @@ def test_a_file_pattern_has_the_partition_and_nothing_else_in_braces(write: Writ
     for pattern in ("raw/all/*.parquet", "raw/{day}/*.parquet", "raw/{business_date}/{hour}.parquet"):
         old = "raw/transactions/business_date={business_date}/*.parquet"
         (listed,) = problems_of(write(product=PRODUCT.replace(old, pattern)))
-        assert "expected {business_date} where the partition stands" in listed
+        assert "expected {business_date} in place of the partition" in listed
 
 
 def test_yaml_traps_stay_text(write: Write):

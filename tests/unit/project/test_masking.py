@@ -24,7 +24,7 @@ def test_tolerances_and_classified_columns_are_read(write: Write):
 @pytest.mark.parametrize(
     "extra, said",
     [
-        ("diff: {tolerance: {account_id: 1}}\n", "diff.tolerance.account_id: rows are told apart by this column"),
+        ("diff: {tolerance: {account_id: 1}}\n", "diff.tolerance.account_id: this column identifies rows"),
         ("diff: {tolerance: {rate: -1}}\n", "diff.tolerance.rate: expected a decimal number or a percentage"),
         ("diff: {tolerances: {}}\n", 'unknown key "tolerances"'),
         ("classified: [iban, iban]\n", "classified[1]: given twice"),

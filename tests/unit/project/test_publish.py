@@ -98,7 +98,7 @@ def test_corrections_need_a_key_whose_names_are_free(write: Write):
     """The key stands beside what a correction says."""
     keyless = PRODUCT.replace("  key: [business_date, account_id]\n", "")
     found = problems_of(write(product=publishing("{corrections: lake.fin.c}", keyless)))
-    assert any("corrections are told by key: expected target.key" in problem for problem in found), found
+    assert any("corrections are written by key: expected target.key" in problem for problem in found), found
     taken = PRODUCT.replace("account_id]", "reason]")
     found = problems_of(write(product=publishing("{corrections: lake.fin.c}", taken)))
     assert any("reason is a column of its own in publish.corrections" in problem for problem in found), found

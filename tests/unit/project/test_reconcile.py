@@ -55,7 +55,7 @@ def test_controls_have_defaults(write: Write):
         ("reconcile", f"{{{RULE}, by: {{m: {{source: a}}}}}}", 'missing key "target" in reconcile[0].by.m'),
         ("reconcile", f"{{{RULE}, per: day}}", 'reconcile[0].per: expected one of partition, run; found "day"'),
         ("control", "{metric: n(), years: 3}", 'the key "years" in control[0] does not fit a target by day; use weeks'),
-        ("control", "{metric: n(), weeks: 1}", "control[0].least: expected at most 2, because so many can be found"),
+        ("control", "{metric: n(), weeks: 1}", "control[0].least: expected at most 2, because there are no more"),
         ("control", "{metric: n(), warn: 9, block: 8}", "control[0].warn: expected no more than block, 8; found 9"),
         ("control", "{metric: n(), warn: 0}", "control[0].warn: expected a score above 0; found 0"),
         ("control", "{metric: max(a = 1)}", 'missing key "name" in control[0], whose metric has an "=" in it'),

@@ -267,7 +267,7 @@ def _check_pattern(pattern: str, partition: str | None, path: tuple[str, ...], r
     if partition is None and holes:
         report.at(path, "a place for the partition needs the key partition beside files")
     elif partition is not None and holes != {partition}:
-        report.at(path, f"expected {{{partition}}} where the partition stands, and nothing else in braces")
+        report.at(path, f"expected {{{partition}}} in place of the partition, and nothing else in braces")
 
 
 def _check_span(
@@ -297,9 +297,7 @@ def _check_diff_columns(file: ProductFile, report: ProblemReport) -> None:
     partition = file.target.partition.column
     for column in file.diff.tolerance:
         if column in (partition, *file.target.key):
-            report.at(
-                ("diff", "tolerance", column), "rows are told apart by this column; expected another", found=False
-            )
+            report.at(("diff", "tolerance", column), "this column identifies rows; expected another", found=False)
     _refuse_repeats(file.classified, ("classified",), report)
     if partition in file.classified:
         n = file.classified.index(partition)

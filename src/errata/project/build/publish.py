@@ -88,7 +88,7 @@ def _check_tables(file: ProductFile, catalogs: Sequence[str] | None, report: Pro
 def _check_key_columns(file: ProductFile, report: ProblemReport) -> None:
     key = file.target.key
     if file.publish.corrections and not key:
-        report.at(("publish", "corrections"), "corrections are told by key: expected target.key", found=False)
+        report.at(("publish", "corrections"), "corrections are written by key: expected target.key", found=False)
     if file.publish.corrections:
         for n, name in enumerate(key):
             if name.casefold() in CORRECTION_COLUMNS:

@@ -85,5 +85,5 @@ def _build_control(n: int, given: ControlFile, grain: Grain, report: ProblemRepo
         report.at_key((*path, "name"), f'missing key "name" in control[{n}], whose metric has an "=" in it')
     reach = given.weeks or given.years or REACH
     if given.least > 2 * reach:
-        report.at((*path, "least"), f"expected at most {2 * reach}, because so many can be found")
+        report.at((*path, "least"), f"expected at most {2 * reach}, because there are no more")
     return Control(given.name or f"control({given.metric})", given.metric, reach, given.least, warn, block)

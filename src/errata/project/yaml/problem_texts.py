@@ -17,10 +17,10 @@ from errata.project.yaml.tree import Node
 M = TypeVar("M", bound=BaseModel)
 
 _DBT = {
-    "arguments": "dbt's arguments stand in the check itself",
+    "arguments": "dbt's arguments are keys of the check itself",
     "column_name": "dbt's column_name is written column",
     "combination_of_columns": "dbt's combination_of_columns is written columns",
-    "config": "dbt's config stands in the check itself: severity, and a threshold such as mustBeLessThan",
+    "config": "dbt's config is part of the check itself: severity, and a threshold such as mustBeLessThan",
     "error_if": "dbt's error_if is a threshold such as mustBeLessThan, with severity: block",
     "field": "dbt's field is written references: {input: NAME, columns: [...]}",
     "inclusive": "minimum and maximum are valid values; for an open range write an expression",
