@@ -1,6 +1,6 @@
 """Draw charts as SVG: two series over partitions, and the spread of a column before and after. Pure.
 
-Before is dashed with hollow points, after is solid with filled ones, so the two can be told apart in print and by the
+Before is dashed with hollow points, after is solid with filled ones, so the two differ in print and for the
 colour-blind. Every chart has a table of its numbers next to it.
 """
 
@@ -94,7 +94,7 @@ def draw_box_chart(name: str, before: Profile, after: Profile) -> Markup | None:
             el("rect", x=x(p25), y=middle - 6, width=max(x(p75) - x(p25), 1.5), height=12, class_=f"box {kind}"),
             el("line", x1=x(p50), x2=x(p50), y1=middle - 8, y2=middle + 8, class_=f"median {kind}"),
         ]
-    label = f"spread of {name}: before above, after below; the numbers stand beside it"
+    label = f"spread of {name}: before above, after below; the numbers are next to it"
     return el("svg", *parts, viewBox=f"0 0 {width} {row * 2}", role="img", aria_label=label, class_="boxes")
 
 

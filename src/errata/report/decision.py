@@ -38,8 +38,8 @@ STATES = {
     "rejected": ("bad", "✗", "Rejected by the gate. Nothing is published."),
     "published": ("good", "✓", "Published."),
     "part_published": ("warn", "◐", "Published in part."),
-    "publishing": ("warn", "◐", "Publication under way."),
-    "rolled_back": ("warn", "↺", "Published, then taken back."),
+    "publishing": ("warn", "◐", "Publication in progress."),
+    "rolled_back": ("warn", "↺", "Published, then rolled back."),
     "superseded": ("warn", "»", "Superseded by a later correction."),
 }
 
@@ -59,7 +59,7 @@ def find_state(state: str, undone: int, other: tuple[str, str, str]) -> tuple[st
     """Kind, sign and words of a run's state; ``other`` for a state that has no words of its own."""
     kind, sign, words = STATES.get(state, other)
     if undone and state in ("published", "part_published"):
-        return "warn", sign, f"{words} {plural(undone, 'partition')} taken back since."
+        return "warn", sign, f"{words} {plural(undone, 'partition')} rolled back since."
     return kind, sign, words
 
 
@@ -279,7 +279,7 @@ def render_next_step(view: ReportView) -> Markup:
         "validated": "Publishing replaces these partitions for all readers in one commit. Until then they see the old "
         "numbers.",
         "rejected": "An approver may accept a warning by name and with a reason. What blocks needs a corrected run.",
-        "published": "Readers see these numbers. They can be taken back, whole or by partition.",
+        "published": "Readers see these numbers. They can be rolled back, whole or by partition.",
     }.get(view.state, "")
     if view.groups is not None and view.groups.next is not None:
         words = _describe_groups(view.groups)
@@ -299,7 +299,7 @@ def render_next_step(view: ReportView) -> Markup:
         el("p", words) if words else None,
         _render_groups(view),
         [el("pre", el("code", command)) for command in view.next],
-        el("p", f"A publication can be taken back for {_format_window(view.undo)}, by errata rollback.", class_="dim"),
+        el("p", f"A publication can be rolled back for {_format_window(view.undo)}, by errata rollback.", class_="dim"),
         _render_signature(view),
         name="next",
     )
@@ -327,7 +327,7 @@ def _render_groups(view: ReportView) -> Markup | None:
         for one in groups.groups
     ]
     when = f"The next group may go at {format_moment(groups.not_before)} UTC." if groups.not_before else ""
-    said = f"No group goes on: {groups.stopped}." if groups.stopped else when
+    said = f"No group is published: {groups.stopped}." if groups.stopped else when
     return el(
         "div",
         el("h3", "Groups"),

@@ -139,7 +139,7 @@ def _render_reason(told: _CoverData) -> Markup:
     guardrails = [
         _render_guardrails("Guardrails that did not just say yes", [row for row in judged if row not in fine]),
         render_details(
-            f"{plural(len(fine), 'guardrail')} said yes before anything ran", _render_guardrails("Guardrails", fine)
+            f"{plural(len(fine), 'guardrail')} passed before anything ran", _render_guardrails("Guardrails", fine)
         ),
     ]
     read = [
@@ -182,7 +182,7 @@ def _render_people(told: _CoverData) -> Markup:
     head = ["When", "Who", "What"]
     return render_section(
         "Who decided what, and when",
-        render_table(head, rows, caption="Decisions and deeds, oldest first", classes="stack"),
+        render_table(head, rows, caption="Decisions and actions, oldest first", classes="stack"),
         name="people",
     )
 

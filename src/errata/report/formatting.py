@@ -115,7 +115,7 @@ def render_rows(found: DiffView) -> Markup | None:
     names = list(dict.fromkeys(name for row in sample for name in (*row.before, *row.after) if name not in keys))
     lead = f"{plural(len(sample), 'row')} of those that differ, in the order of their key."
     if found.diff.masked:
-        lead += f" {MASK} stands for a value of a classified column ({', '.join(found.diff.masked)})."
+        lead += f" {MASK} replaces a value of a classified column ({', '.join(found.diff.masked)})."
     body = [_render_sample(row, keys, names) for row in sample]
     top = el("tr", el("th", "Change", scope="col", rowspan=2), [el("th", key, scope="col", rowspan=2) for key in keys],
              [el("th", name, scope="colgroup", colspan=2, class_="pairhead") for name in names])  # fmt: skip

@@ -64,7 +64,7 @@ def _find_recorded_time(dossier: Dossier, action: str) -> str:
 
 _STEPS = {
     "groups.paused": "stopped the groups that were left",
-    "groups.resumed": "let the groups go on",
+    "groups.resumed": "continued the groups",
     "hold.skipped": "did not wait for the hold",
     "dark.published": "made the candidate readable",
     "dark.withdrawn": "withdrew the name of the candidate",

@@ -107,7 +107,7 @@ class HealthMonitor:
     def _report_change(self, reading: Reading) -> None:
         try:
             self._changed(reading)
-        except Exception:  # noqa: BLE001 - whoever cannot hear now is told at the next look; the watch goes on
+        except Exception:  # noqa: BLE001 - a listener that fails is called again at the next reading; the watch continues
             return
         self._told[reading.signal.name] = reading.level
 

@@ -72,7 +72,7 @@ def _check_wave(throttle: Throttle, pace: RunPace) -> ThrottleWait | None:
         until = pace.last_ended_ms + throttle.pause_seconds * 1000
         return ThrottleWait(f"pause after {throttle.wave} chunks", until) if until > pace.now_ms else None
     if of_wave + pace.running >= throttle.wave:
-        return ThrottleWait(f"the wave of {throttle.wave} chunks is under way")
+        return ThrottleWait(f"the wave of {throttle.wave} chunks is in progress")
     return None
 
 

@@ -200,7 +200,7 @@ def test_change_is_said_in_words_not_by_colour_alone():
 @pytest.mark.parametrize(
     "state, said",
     [("validated", "Passed the gate. Not published yet."), ("rejected", "Nothing is published."),
-     ("published", "can be taken back")],
+     ("published", "can be rolled back")],
 )  # fmt: skip
 def test_the_state_decides_what_is_said(state: str, said: str):
     """A rejected run never reads as one that may be published."""
@@ -219,7 +219,7 @@ def test_what_was_taken_back_is_said_on_top():
         ),
     )
     told = words(report(state="published", releases=releases))
-    assert "Published. 3 partitions taken back since." in told
+    assert "Published. 3 partitions rolled back since." in told
     assert "Rolled back by bo, 2026-02-16 09:41 UTC: 2026-01-03 … 2026-01-05" in told
     assert "the bank asks to wait" in told
 
@@ -231,7 +231,7 @@ def test_a_run_that_goes_in_groups_says_which_are_out_and_which_is_next():
     assert "The next group may go at 2026-02-15 11:41 UTC." in told
     assert "in one commit" not in told
     stopped = words(report(state="part_published", groups=samples.groups(stopped="paused by ana")))
-    assert "No group goes on: paused by ana." in stopped
+    assert "No group is published: paused by ana." in stopped
     assert "Groups" not in words(report())
 
 
@@ -249,7 +249,7 @@ def test_rules_that_are_not_fine_come_first_and_are_folded():
 def test_classified_values_are_masked_and_said_to_be():
     """The mask stands for them, sums are not shown, and the page says which columns."""
     told = words(report())
-    assert f"{MASK} stands for a value of a classified column (account_id)" in told
+    assert f"{MASK} replaces a value of a classified column (account_id)" in told
     assert "Classified: values are not shown." in words(
         report(diff=diff(distributions={"account_id": replace(_text(), kind="other")}))
     )
