@@ -47,7 +47,7 @@ def test_groups_that_someone_stopped_meanwhile_are_refused_until_a_person_lets_t
         roll_back(ledger, "bf-1", DAYS[:1])
     else:
         ledger.audit.note("bf-1", ANA, stop)
-    with pytest.raises(StateRefused, match="found them stopped"):
+    with pytest.raises(StateRefused, match="its groups are stopped"):
         intend(ledger, "bf-1", DAYS[2:], release=under("0s", 0, early=True))
     assert ledger.audit.entries("bf-1")[-1].body["attempted"] == "publish.intended"
     ledger.audit.note("bf-1", ANA, "groups.resumed")
