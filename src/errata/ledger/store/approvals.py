@@ -12,7 +12,7 @@ from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.records import RunRecord, WarningAcceptance
 from errata.ledger.schema.definition import approval, warning_acceptance
-from errata.ledger.store.base import Refusal, Store, find_run, move_run
+from errata.ledger.store.base import Refusal, Store, build_record, find_run, move_run
 from errata.ledger.store.runs import load_verified_manifest
 from errata.model.approval import ApprovalRecord, QuorumStatus
 from errata.model.audit import Actor
@@ -155,20 +155,13 @@ def _owner_missing_error(run: RunRecord, stands: QuorumStatus) -> ApprovalRefuse
 
 def _load_approvals(conn: Connection, run_id: str) -> tuple[ApprovalRecord, ...]:
     rows = conn.execute(select(approval).where(approval.c.run_id == run_id).order_by(approval.c.id))
-    return tuple(
-        ApprovalRecord(
-            row.run_id, row.person, row.decision, row.digest, row.note, row.at, row.audit_seq, row.break_glass
-        )
-        for row in rows
-    )
+    return tuple(build_record(ApprovalRecord, row) for row in rows)
 
 
 def _load_warnings(conn: Connection, run_id: str) -> tuple[WarningAcceptance, ...]:
     table = warning_acceptance
     rows = conn.execute(select(table).where(table.c.run_id == run_id).order_by(table.c.id))
-    return tuple(
-        WarningAcceptance(row.run_id, row.check_name, row.why, row.person, row.at, row.findings) for row in rows
-    )
+    return tuple(build_record(WarningAcceptance, row) for row in rows)
 
 
 def _wrong_digest_error(run: RunRecord, digest: str) -> ApprovalRefused:

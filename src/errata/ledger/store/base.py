@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, NoReturn, TypeVar
+from dataclasses import fields
+from typing import Any, NoReturn, TypeVar, cast
 
 from sqlalchemy import Connection, Row, select
 from sqlalchemy.exc import IntegrityError
@@ -25,7 +26,8 @@ from errata.model.run import FREEZE_END_STATES, RUN_MOVES, RunState
 
 T = TypeVar("T")
 
-
+_RENAMED = {"table": "table_name", "check": "check_name"}
+"""Fields of records whose columns have another name, because these are SQL keywords."""
 _COMMAND_NAMES = {
     "run.approved": "approve",
     "run.declined": "decline",
@@ -142,19 +144,13 @@ def _refuse_state(run: RunRecord, action: str, expected: Iterable[RunState], to:
 
 def run_from_row(row: Row[Any]) -> RunRecord:
     """A row of ``run`` as a record."""
-    return RunRecord(
-        run_id=row.run_id,
-        manifest_digest=row.manifest_digest,
-        product=row.product,
-        table=row.table_name,
-        partitions=parse_texts(row.partitions),
-        state=RunState(row.state),
-        planned_by=row.planned_by,
-        reason=row.reason,
-        planned_at=row.planned_at,
-        updated_at=row.updated_at,
-        audit_seq=row.audit_seq,
-    )
+    return build_record(RunRecord, row, partitions=parse_texts(row.partitions), state=RunState(row.state))
+
+
+def build_record(kind: type[T], row: Row[Any], **converted: Any) -> T:
+    """A row as a record: each field is the column of its name, except for those that are given."""
+    names = [one.name for one in fields(cast("Any", kind)) if one.name not in converted]
+    return kind(**converted, **{name: getattr(row, _RENAMED.get(name, name)) for name in names})
 
 
 def to_json_text(value: Any) -> str:

@@ -21,7 +21,7 @@ from errata.ledger.privacy.pseudonyms import current_registry
 from errata.ledger.records import CandidateRecord, CandidateState, RunRecord, VerdictRecord
 from errata.ledger.schema.definition import candidate, measurement, verdict
 from errata.ledger.schema.trigger_rules import CANDIDATE_MOVES
-from errata.ledger.store.base import Refusal, Store, find_run, move_run, require_state, to_json_text
+from errata.ledger.store.base import Refusal, Store, build_record, find_run, move_run, require_state, to_json_text
 from errata.model.audit import Actor
 from errata.model.refs import candidate_branch
 from errata.model.run import RunState
@@ -236,17 +236,7 @@ def _not_made_error(known: CandidateRecord) -> StateRefused:
 
 
 def _candidate_from_row(row: Row[Any]) -> CandidateRecord:
-    return CandidateRecord(
-        run_id=row.run_id,
-        n=row.n,
-        branch=row.branch,
-        digest=row.digest,
-        state=CandidateState(row.state),
-        base_snapshot_id=row.base_snapshot_id,
-        snapshot_id=row.snapshot_id,
-        detail=json.loads(row.detail),
-        at=row.at,
-    )
+    return build_record(CandidateRecord, row, state=CandidateState(row.state), detail=json.loads(row.detail))
 
 
 def _find_latest_verdict(conn: Connection, run_id: str) -> VerdictRecord | None:
@@ -256,13 +246,4 @@ def _find_latest_verdict(conn: Connection, run_id: str) -> VerdictRecord | None:
 
 
 def _verdict_from_row(row: Row[Any]) -> VerdictRecord:
-    return VerdictRecord(
-        run_id=row.run_id,
-        candidate_n=row.candidate_n,
-        passed=row.passed,
-        checks=tuple(json.loads(row.checks)),
-        thresholds_digest=row.thresholds_digest,
-        person=row.person,
-        at=row.at,
-        audit_seq=row.audit_seq,
-    )
+    return build_record(VerdictRecord, row, checks=tuple(json.loads(row.checks)))

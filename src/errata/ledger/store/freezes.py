@@ -18,7 +18,7 @@ from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.records import FreezeRecord, LiveWriteRecord, Owner
 from errata.ledger.schema.definition import frozen_scope, live_write
-from errata.ledger.store.base import Store, find_run, parse_texts, require_state, to_json_text
+from errata.ledger.store.base import Store, build_record, find_run, parse_texts, require_state, to_json_text
 from errata.ledger.store.freeze_end import lift_freeze
 from errata.ledger.store.workers import is_owner_dead
 from errata.model.audit import Actor
@@ -212,25 +212,11 @@ def _load_live_writes(conn: Connection, table: str, partitions: Collection[str])
     query = select(live_write).where(live_write.c.table_name == table)
     rows = conn.execute(query.order_by(live_write.c.started_at, live_write.c.token))
     found = [
-        LiveWriteRecord(
-            row.token, row.table_name, parse_texts(row.partitions), Owner(**json.loads(row.owner)), row.started_at,
-            row.lease_until,
-        )
+        build_record(LiveWriteRecord, row, partitions=parse_texts(row.partitions), owner=Owner(**json.loads(row.owner)))
         for row in rows
-    ]  # fmt: skip
+    ]
     return tuple(one for one in found if _has_overlap(one.partitions, partitions))
 
 
 def _freeze_from_row(row: Row[Any], now_ms: int) -> FreezeRecord:
-    return FreezeRecord(
-        run_id=row.run_id,
-        table=row.table_name,
-        partitions=parse_texts(row.partitions),
-        person=row.person,
-        opened_at=row.opened_at,
-        granted_at=row.granted_at,
-        lease_until=row.lease_until,
-        most_until=row.most_until,
-        ended_at=row.ended_at,
-        is_open=_is_open(row, now_ms),
-    )
+    return build_record(FreezeRecord, row, partitions=parse_texts(row.partitions), is_open=_is_open(row, now_ms))

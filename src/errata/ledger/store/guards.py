@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sqlalchemy import Row, select
+from sqlalchemy import select
 
 from errata.errors import NotFound
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.records import HazardRecord
 from errata.ledger.schema.definition import guard, hazard
-from errata.ledger.store.base import Store
+from errata.ledger.store.base import Store, build_record
 from errata.model.audit import Actor
 
 
@@ -23,7 +21,7 @@ class TableGuards(Store):
         query = select(hazard).where(hazard.c.closed_at.is_(None)).order_by(hazard.c.opened_at, hazard.c.pub_id)
         if table is not None:
             query = query.where(hazard.c.table_name == table)
-        return self._read(lambda conn: tuple(_hazard_from_row(row) for row in conn.execute(query)))
+        return self._read(lambda conn: tuple(build_record(HazardRecord, row) for row in conn.execute(query)))
 
     def close_hazard(self, pub_id: str, why: str, actor: Actor) -> HazardRecord:
         """Close the hazard of a rollback. Idempotent."""
@@ -34,10 +32,10 @@ class TableGuards(Store):
             if row is None:
                 raise NotFound(f"there is no hazard of {pub_id} in this ledger", state="nothing was changed")
             if row.closed_at is not None:
-                return _hazard_from_row(row)
+                return build_record(HazardRecord, row)
             seq = append_entry(tx, actor, "hazard.closed", None, {"publication": pub_id, "why": why}).seq
             tx.conn.execute(hazard.update().where(hazard.c.pub_id == pub_id).values(closed_at=tx.at, audit_seq=seq))
-            return _hazard_from_row(tx.conn.execute(query).one())
+            return build_record(HazardRecord, tx.conn.execute(query).one())
 
         return self._write(actor, work)
 
@@ -64,7 +62,3 @@ class TableGuards(Store):
             tx.conn.execute(guard.insert(), row)
 
         self._write(actor, work)
-
-
-def _hazard_from_row(row: Row[Any]) -> HazardRecord:
-    return HazardRecord(row.pub_id, row.table_name, row.snapshot_id, row.opened_at, row.closed_at)

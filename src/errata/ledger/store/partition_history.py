@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, func, select
 
 from errata.ledger.db.database import Tx
 from errata.ledger.records import AcceptanceRecord, PartitionState, PublicationRecord, RunRecord
 from errata.ledger.schema.definition import acceptance
-from errata.ledger.store.base import Store, find_run
+from errata.ledger.store.base import Store, build_record, find_run
 from errata.model.run import RunState
 
 _MAX_IN_LIST = 500
@@ -33,14 +33,14 @@ class PartitionHistory(Store):
         """All publications and rollbacks of this partition, oldest first."""
         where = (acceptance.c.table_name == table) & (acceptance.c.partition == partition)
         query = select(acceptance).where(where).order_by(acceptance.c.seq)
-        return self._read(lambda conn: tuple(_acceptance_from_row(row) for row in conn.execute(query)))
+        return self._read(lambda conn: tuple(build_record(AcceptanceRecord, row) for row in conn.execute(query)))
 
     def accepted_at(self, moment: datetime, table: str | None = None) -> tuple[AcceptanceRecord, ...]:
         """The row of each partition that was current at that time, by table and partition; none if unpublished."""
         query = select(acceptance).order_by(acceptance.c.seq)
         if table is not None:
             query = query.where(acceptance.c.table_name == table)
-        rows = self._read(lambda conn: [_acceptance_from_row(row) for row in conn.execute(query)])
+        rows = self._read(lambda conn: [build_record(AcceptanceRecord, row) for row in conn.execute(query)])
         found = {(row.table, row.partition): row for row in rows if datetime.fromisoformat(row.at) <= moment}
         return tuple(found[key] for key in sorted(found))
 
@@ -62,7 +62,7 @@ def find_current(conn: Connection, table: str, partitions: Collection[str] | Non
     if partitions is not None and len(partitions) <= _MAX_IN_LIST:
         newest = newest.where(acceptance.c.partition.in_(sorted(partitions)))
     query = select(acceptance).where(acceptance.c.seq.in_(newest.group_by(acceptance.c.partition)))
-    found = (_acceptance_from_row(row) for row in conn.execute(query.order_by(acceptance.c.partition)))
+    found = (build_record(AcceptanceRecord, row) for row in conn.execute(query.order_by(acceptance.c.partition)))
     wanted = None if partitions is None else set(partitions)
     return {record.partition: record for record in found if wanted is None or record.partition in wanted}
 
@@ -72,7 +72,7 @@ def find_partition_states(conn: Connection, run: RunRecord) -> dict[str, Partiti
     touched = select(acceptance.c.partition).where(acceptance.c.run_id == run.run_id)
     where = (acceptance.c.table_name == run.table) & acceptance.c.partition.in_(touched)
     rows = {
-        row.seq: _acceptance_from_row(row)
+        row.seq: build_record(AcceptanceRecord, row)
         for row in conn.execute(select(acceptance).where(where).order_by(acceptance.c.seq))
     }
     newest = {record.partition: record for record in rows.values()}
@@ -146,19 +146,5 @@ def _load_by_seq(conn: Connection, table: str, wanted: Collection[int | None]) -
     found: dict[int, AcceptanceRecord] = {}
     for start in range(0, len(numbers), _MAX_IN_LIST):
         page = query.where(acceptance.c.seq.in_(numbers[start : start + _MAX_IN_LIST]))
-        found |= {row.seq: _acceptance_from_row(row) for row in conn.execute(page)}
+        found |= {row.seq: build_record(AcceptanceRecord, row) for row in conn.execute(page)}
     return found
-
-
-def _acceptance_from_row(row: Row[Any]) -> AcceptanceRecord:
-    return AcceptanceRecord(
-        seq=row.seq,
-        table=row.table_name,
-        partition=row.partition,
-        run_id=row.run_id,
-        pub_id=row.pub_id,
-        origin_pub_id=row.origin_pub_id,
-        action=row.action,
-        at=row.at,
-        stands_on=row.stands_on,
-    )

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Row, case, func, select, true
 from errata.ledger.records import AttemptRecord, ChunkCounts, ChunkRecord, Owner, RunPace
 from errata.ledger.schema.definition import attempt as attempt_table
 from errata.ledger.schema.definition import chunk as chunk_table
-from errata.ledger.store.base import Store, parse_texts
+from errata.ledger.store.base import Store, build_record, parse_texts
 from errata.model.run import AttemptState, ChunkState
 
 _MAX_RECENT = 500
@@ -127,23 +127,11 @@ def _to_ms(instant: str) -> int:
 
 def attempt_from_row(row: Row[Any], partitions: str | None = None) -> AttemptRecord:
     """A row of ``attempt`` as a record."""
-    return AttemptRecord(
-        run_id=row.run_id,
-        chunk_id=row.chunk_id,
-        fence=row.fence,
+    return build_record(
+        AttemptRecord,
+        row,
         owner=Owner(row.owner, row.host, row.pid, row.process_started),
         state=AttemptState(row.state),
-        started_at=row.started_at,
-        heartbeat_at=row.heartbeat_at,
-        lease_until=row.lease_until,
-        ended_at=row.ended_at,
-        snapshot_id=row.snapshot_id,
-        rows=row.rows,
-        files=row.files,
-        bytes=row.bytes,
-        seconds=row.seconds,
-        error_code=row.error_code,
-        error=row.error,
         partitions=parse_texts(partitions) if partitions else (),
         cost=json.loads(row.cost) if row.cost else {},
     )
@@ -151,25 +139,4 @@ def attempt_from_row(row: Row[Any], partitions: str | None = None) -> AttemptRec
 
 def chunk_from_row(row: Row[Any]) -> ChunkRecord:
     """A row of ``chunk`` as a record."""
-    return ChunkRecord(
-        run_id=row.run_id,
-        chunk_id=row.chunk_id,
-        position=row.position,
-        partitions=parse_texts(row.partitions),
-        rows=row.rows,
-        bytes=row.bytes,
-        state=ChunkState(row.state),
-        fence=row.fence,
-        tries=row.tries,
-        snapshot_id=row.snapshot_id,
-        output_rows=row.output_rows,
-        output_files=row.output_files,
-        output_bytes=row.output_bytes,
-        seconds=row.seconds,
-        error_code=row.error_code,
-        error=row.error,
-        wave=row.wave,
-        losses=row.losses,
-        not_before=row.not_before,
-        origin=row.origin,
-    )
+    return build_record(ChunkRecord, row, partitions=parse_texts(row.partitions), state=ChunkState(row.state))

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, Select, select
 from errata.errors import NotFound
 from errata.ledger.records import Owner, PublicationRecord
 from errata.ledger.schema.definition import publication, publication_detail
-from errata.ledger.store.base import parse_texts
+from errata.ledger.store.base import build_record, parse_texts
 from errata.model.run import PublicationState, RunState
 
 
@@ -44,25 +44,13 @@ def _load_details(conn: Connection, pub_id: str) -> tuple[str, ...]:
 
 
 def _publication_from_row(row: Row[Any], details: tuple[str, ...]) -> PublicationRecord:
-    return PublicationRecord(
-        pub_id=row.pub_id,
-        run_id=row.run_id,
-        n=row.n,
-        kind=row.kind,
+    return build_record(
+        PublicationRecord,
+        row,
         state=PublicationState(row.state),
-        table=row.table_name,
         partitions=parse_texts(row.partitions),
-        person=row.person,
-        reason=row.reason,
-        base_snapshot_id=row.base_snapshot_id,
-        undo_branch=row.undo_branch,
         release=json.loads(row.release),
         owner=Owner(**json.loads(row.owner)) if row.owner else None,
         previous_run_state=RunState(row.previous_run_state),
-        result_snapshot_id=row.result_snapshot_id,
-        data_files_written=row.data_files_written,
-        intended_at=row.intended_at,
-        settled_at=row.settled_at,
-        lease_until=row.lease_until,
         details=details,
     )

@@ -19,7 +19,7 @@ from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.records import ReleaseRecord, RunRecord
 from errata.ledger.schema.definition import released, verdict
-from errata.ledger.store.base import Refusal, Store, find_run, require_state, to_json_text
+from errata.ledger.store.base import Refusal, Store, build_record, find_run, require_state, to_json_text
 from errata.model.audit import Actor
 from errata.model.run import RunState
 
@@ -133,16 +133,4 @@ def _release_identity(release: ReleaseRecord) -> tuple[str, str, str, bool]:
 
 
 def _release_from_row(row: Row[Any]) -> ReleaseRecord:
-    return ReleaseRecord(
-        release_id=row.id,
-        run_id=row.run_id,
-        candidate_n=row.candidate_n,
-        digest=row.digest,
-        subject=json.loads(row.subject),
-        kind=row.kind,
-        person=row.person,
-        note=row.note,
-        break_glass=row.break_glass,
-        at=row.at,
-        audit_seq=row.audit_seq,
-    )
+    return build_record(ReleaseRecord, row, release_id=row.id, subject=json.loads(row.subject))
