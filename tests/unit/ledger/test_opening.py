@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
+from compat.old import ARCHIVE
 from errata.errors import NotFound, SetupError, UsageError
 from errata.ledger import Ledger, current_owner, is_owner_dead
 from errata.ledger.db import migrate
@@ -120,16 +122,26 @@ def test_a_ledger_of_another_schema_is_refused(ledger: Ledger, url: str, version
     assert hint in refused.value.hint
 
 
-def test_the_migrations_make_the_declared_schema(ledger: Ledger):
-    """What the migrations build and what the code believes are the same, partial indexes included."""
+def test_a_ledger_that_earlier_code_made_has_the_declared_schema(tmp_path: Path):
+    """What migrations make of it and what a new ledger gets are the same, partial indexes and triggers included."""
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    def compare(conn: object) -> list[object]:
-        options = {"include_name": lambda name, kind, _: kind != "index" or name not in schema.PARTIAL_INDEXES}
-        return list(compare_metadata(MigrationContext.configure(conn, opts=options), schema.metadata))  # type: ignore[arg-type]
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extract(".errata/ledger.db", tmp_path, filter="data")
 
-    assert ledger._database.read(compare) == []
+    def compare(conn: Connection) -> list[object]:
+        options = {"include_name": lambda name, kind, _: kind != "index" or name not in schema.PARTIAL_INDEXES}
+        return list(compare_metadata(MigrationContext.configure(conn, opts=options), schema.metadata))
+
+    with Ledger.open(f"sqlite:///{tmp_path / '.errata/ledger.db'}", create=False) as ledger:
+        assert ledger._database.read(compare) == []
+        assert ledger.missing_triggers() == ()
+        assert ledger.audit.verify().ok
+
+
+def test_partial_indexes_are_unique_and_cover_the_declared_rows(ledger: Ledger):
+    """One adopted attempt per chunk and one open publication per run, by the database itself."""
     sqlite = "SELECT sql FROM sqlite_master WHERE name = :name AND tbl_name = :table"
     postgres = "SELECT indexdef FROM pg_indexes WHERE indexname = :name AND tablename = :table"
     query = text(sqlite if ledger._database.engine.name == "sqlite" else postgres)

@@ -1,5 +1,6 @@
-"""Migrate a ledger to the newest schema, forward only, in one transaction.
+"""Create a ledger, or migrate it to the newest schema, forward only, in one transaction.
 
+A new ledger is made from the definition of its tables and stamped with the newest version, as Alembic recommends.
 In the usual case the version is the newest: one read, and Alembic is not imported. Otherwise the version is read again
 under the writers' lock, so two processes that start together migrate once.
 """
@@ -72,9 +73,20 @@ def _upgrade(conn: Connection, dialect: Dialect) -> None:
         return  # another process migrated while this one waited for the lock
     from alembic import command
 
-    dialect.drop_triggers(conn)
-    command.upgrade(build_alembic_config(conn), "head")
+    config = build_alembic_config(conn)
+    if _is_ledger(conn):
+        dialect.drop_triggers(conn)
+        command.upgrade(config, "head")
+    else:
+        _create_tables(conn)
+        command.stamp(config, "head")
     finish_migration(conn, dialect)
+
+
+def _create_tables(conn: Connection) -> None:
+    definition.metadata.create_all(conn, checkfirst=False)  # a table that is not ours is an error, not reused
+    for name, (table, columns, where) in definition.PARTIAL_INDEXES.items():
+        conn.exec_driver_sql(f"CREATE UNIQUE INDEX {name} ON {table} ({', '.join(columns)}) WHERE {where}")
 
 
 def build_alembic_config(conn: Connection | None = None) -> Config:

@@ -1,8 +1,8 @@
 """The tables of the ledger. Pure: nothing here touches a database.
 
 Lists and small objects are canonical JSON text; long lists are parts. ``audit_seq`` is the audit entry a row was last
-written with, so that a truncated log is noticed. Migrations are frozen copies: when you change a table here, add a
-migration under ``ledger/db/migrations/versions`` and its number to ``KNOWN_VERSIONS``.
+written with, so that a truncated log is noticed. A new ledger is made from this; when you change a table here, add a
+migration for existing ledgers under ``ledger/db/migrations/versions`` and its number to ``KNOWN_VERSIONS``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PARTIAL_INDEXES = {
     "ix_attempt_one_adopted": ("attempt", ("run_id", "chunk_id"), "state = 'adopted'"),
     "ix_publication_one_open": ("publication", ("run_id",), "state = 'intended'"),
 }
-"""Unique indexes over some rows, created by the migrations.
+"""Unique indexes over some rows.
 
 They are not declared on their tables because ``postgresql_where`` imports the whole PostgreSQL dialect, a tenth of a
 second in every command.
