@@ -21,7 +21,7 @@ from errata.errors import (
 from errata.ledger import AttemptRecord, Ledger, Owner, PartitionState
 from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
 from errata.model.manifest import Chunk
-from errata.model.run import RUN_MOVES, ChunkState, PublicationState, RunState
+from errata.model.run import RUN_MOVES, AttemptState, ChunkState, PublicationState, RunState
 from errata.ports.measure import Measurement
 from support.clock import set_clock
 from support.ids import numbered
@@ -190,7 +190,7 @@ class ChunkContract:
             (f"c{n:04d}", 1, (day,)) for n, day in enumerate(DAYS)
         ]
         assert claim(ledger) is None
-        assert len(ledger.progress.open_attempts("bf-1")) == 3
+        assert [one.state for one in ledger.progress.attempts("bf-1")] == [AttemptState.RUNNING] * 3
 
     def test_an_expired_lease_is_taken_over_with_a_higher_fence(self, ledger: Ledger):
         """The successor's fence is one more; the old attempt can neither prolong, fail nor finish."""

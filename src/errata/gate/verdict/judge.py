@@ -16,7 +16,7 @@ from errata.gate.verdict.builtin import judge_partition, judge_whole_candidate
 from errata.gate.verdict.checks import judge_check
 from errata.gate.verdict.compare import judge_comparison
 from errata.gate.verdict.control import judge_control
-from errata.gate.verdict.findings import BLOCK, WARN, CandidateSummary, MeasurementIndex
+from errata.gate.verdict.findings import WARN, CandidateSummary, MeasurementIndex
 from errata.gate.verdict.reconcile import index_groups, judge_reconciliation
 from errata.gate.verdict.row_counts import judge_rows
 from errata.model.manifest import Manifest
@@ -28,10 +28,14 @@ _PRECISION = 100  # Spark's decimals have up to 38 digits, and a product of two 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All results; ``passed`` when nothing blocks and every warning is accepted."""
+    """All results."""
 
-    passed: bool
     checks: tuple[CheckResult, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing blocks and every warning is accepted."""
+        return not self.problems
 
     @property
     def problems(self) -> tuple[CheckResult, ...]:
@@ -54,11 +58,7 @@ def judge_candidate(
         results = tuple(
             _apply_acceptance(result, accepted or {}) for result in _iterate_results(manifest, numbers, facts)
         )
-    return Verdict(not any(map(_is_open, results)), results)
-
-
-def _is_open(check: CheckResult) -> bool:
-    return check.level == BLOCK or (check.level == WARN and check.accepted_by is None)
+    return Verdict(results)
 
 
 def _apply_acceptance(result: CheckResult, accepted: Mapping[str, str]) -> CheckResult:

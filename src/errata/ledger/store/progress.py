@@ -33,11 +33,17 @@ class RunProgress(Store):
 
     def attempts(self, run_id: str) -> tuple[AttemptRecord, ...]:
         """All attempts, ordered by chunk and fence."""
-        return self._load_attempts(run_id, open_only=False)
-
-    def open_attempts(self, run_id: str) -> tuple[AttemptRecord, ...]:
-        """Attempts that still hold a chunk, whether their worker is alive or not."""
-        return self._load_attempts(run_id, open_only=True)
+        joined = attempt_table.join(
+            chunk_table,
+            (chunk_table.c.run_id == attempt_table.c.run_id) & (chunk_table.c.chunk_id == attempt_table.c.chunk_id),
+        )
+        query = (
+            select(attempt_table, chunk_table.c.partitions)
+            .select_from(joined)
+            .where(attempt_table.c.run_id == run_id)
+            .order_by(chunk_table.c.position, attempt_table.c.fence)
+        )
+        return self._read(lambda conn: tuple(attempt_from_row(row, row.partitions) for row in conn.execute(query)))
 
     def counts(self, run_id: str) -> ChunkCounts:
         """Chunks by state."""
@@ -60,21 +66,6 @@ class RunProgress(Store):
         query = select(*keys, func.count().label("chunks"), recomputed, rows).where(where).group_by(*keys)
         found = self._read(lambda conn: conn.execute(query.order_by(*keys)).all())
         return {run_id: _build_counts(list(group)) for run_id, group in groupby(found, lambda row: row.run_id)}
-
-    def _load_attempts(self, run_id: str, *, open_only: bool) -> tuple[AttemptRecord, ...]:
-        joined = attempt_table.join(
-            chunk_table,
-            (chunk_table.c.run_id == attempt_table.c.run_id) & (chunk_table.c.chunk_id == attempt_table.c.chunk_id),
-        )
-        query = (
-            select(attempt_table, chunk_table.c.partitions)
-            .select_from(joined)
-            .where(attempt_table.c.run_id == run_id)
-            .order_by(chunk_table.c.position, attempt_table.c.fence)
-        )
-        if open_only:
-            query = query.where(attempt_table.c.state == AttemptState.RUNNING.value)
-        return self._read(lambda conn: tuple(attempt_from_row(row, row.partitions) for row in conn.execute(query)))
 
 
 def _build_counts(states: Sequence[Row[Any]]) -> ChunkCounts:
