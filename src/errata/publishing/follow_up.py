@@ -18,6 +18,7 @@ from errata.model.manifest import Manifest
 from errata.model.refs import undo_branch
 from errata.model.side_tables import VERSION_COLUMNS, is_side_table_mode
 from errata.ports.publish import Stamp
+from errata.publishing.intent import Intent
 from errata.publishing.replacement import first_line
 from errata.publishing.sql.accepted_view import build_accepted_sql, build_swapped_sql
 from errata.workspace import Workspace
@@ -131,7 +132,7 @@ def _find_prior_snapshot(workspace: Workspace, publication: PublicationRecord) -
     if base is None or pins.snapshot_exists(table, base):
         return table, base
     kept = pins.refs(table).get(undo_branch(publication.pub_id))
-    if kept is None or workspace.ledger.publications.detail(publication.pub_id)["with_deletes"]:
+    if kept is None or Intent.from_dict(workspace.ledger.publications.detail(publication.pub_id)).with_deletes:
         raise RunExpired(f"what {publication.pub_id} replaced has expired; its corrections can no longer be computed")
     return table, kept
 
@@ -153,7 +154,7 @@ def _build_view_query(workspace: Workspace, table: str, manifest: Manifest) -> s
             continue
         origin = record.origin_pub_id or record.pub_id
         if origin not in details:
-            details[origin] = workspace.ledger.publications.detail(origin).get("versions", {})
+            details[origin] = Intent.from_dict(workspace.ledger.publications.detail(origin)).versions or {}
         if name in details[origin]:
             numbers[name] = details[origin][name]
     versions, target = manifest.publish.versions or "", manifest.target

@@ -13,6 +13,7 @@ from errata.model.manifest import Manifest, TargetPin
 from errata.model.partition import format_ranges
 from errata.model.refs import GUARD
 from errata.model.side_tables import find_side_table
+from errata.publishing.intent import Intent
 from errata.publishing.rewrite_call import build_rewrite_call
 from errata.text.numbers import plural
 from errata.views import HazardView
@@ -71,8 +72,8 @@ def _list_restored_files(workspace: Workspace, rollback: PublicationRecord, mani
     """Files that the rollback added back to the target; none for side tables and after an append."""
     if find_side_table(manifest):
         return frozenset()
-    detail = workspace.ledger.publications.detail(rollback.pub_id)
-    return frozenset(file[1] for files in detail["add"].values() for file in files)
+    intent = Intent.from_dict(workspace.ledger.publications.detail(rollback.pub_id))
+    return frozenset(file.path for files in intent.add.values() for file in files)
 
 
 def _find_end_reason(

@@ -24,6 +24,7 @@ from errata.model.refs import (
     undo_branch,
 )
 from errata.model.run import AttemptState, PublicationState, RunState
+from errata.publishing.intent import Intent
 from errata.publishing.preview_state import find_preview_refs
 from errata.publishing.selection import read_refs
 from errata.workspace import Workspace
@@ -86,7 +87,7 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
     is_undoable = False
     for publication in workspace.ledger.publications.list(run.run_id):
         undo = [undo_branch(publication.pub_id), pre_tag(publication.pub_id)]
-        written_anew = workspace.ledger.publications.detail(publication.pub_id)["rewrite"]
+        written_anew = Intent.from_dict(workspace.ledger.publications.detail(publication.pub_id)).rewrite
         fence = pub_tag(publication.pub_id)
         rows = [rows_branch(publication.pub_id, n + 1) for n in range(len(written_anew))]
         if publication.state is PublicationState.ABANDONED:

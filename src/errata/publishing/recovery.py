@@ -19,6 +19,7 @@ from errata.model.audit import Actor
 from errata.model.side_tables import find_landing_pin
 from errata.publishing.follow_up import process_outbox
 from errata.publishing.hazards import watch_guard
+from errata.publishing.intent import Intent
 from errata.publishing.replacement import close_intent
 from errata.worker.heartbeat import beating, write_lease
 from errata.workspace import Workspace
@@ -113,19 +114,14 @@ class LedgerLog:
         ledger.publications.renew(publication_id, write_lease())
 
     def record_committed(self, publication_id: str, snapshot_id: str) -> None:
-        """Record that the publication landed, and how many data files it wrote.
-
-        Those are files with rewritten or carried-over rows and files of side tables; staged files are not counted.
-        """
-        stored = self.workspace.ledger.publications.detail(publication_id)
-        names = [name for names in stored["rewrite"].values() for name in names]
-        anew = {file[1] for name in names for file in stored["add"].get(name, ())}
+        """Record that the publication landed, and how many data files it wrote."""
+        intent = Intent.from_dict(self.workspace.ledger.publications.detail(publication_id))
         self.workspace.ledger.publications.settle(
             publication_id,
             "committed",
             actor=self.actor,
             snapshot_id=snapshot_id,
-            data_files_written=len(anew) + len(stored.get("carried", ())) + stored.get("data_files", 0),
+            data_files_written=intent.data_files_written,
         )
         try_export_head(self.workspace)
 
@@ -154,7 +150,7 @@ def recover_open_intents(workspace: Workspace, actor: Actor, table: str | None =
                 workspace.engines.publishing,
                 log,
                 reason="its process ended before the commit; closed behind a fence",
-                intent=workspace.ledger.publications.detail(publication.pub_id),
+                intent=Intent.from_dict(workspace.ledger.publications.detail(publication.pub_id)),
             )
         except NotFound as gone:  # without its table the outcome is unknown; other tables must still recover
             workspace.narrate(f"WARNING: {publication.kind} {publication.pub_id} was left open: {gone.message}")

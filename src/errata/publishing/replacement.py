@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from errata.errors import EngineError, ErrataError, PublishConflict
 from errata.failpoints import failpoint
-from errata.model.manifest import TargetPin
+from errata.model.manifest import ExpectedFile, TargetPin
 from errata.model.refs import FOR_EVER_DAYS, GUARD, STEP_DAYS, rows_branch, undo_branch
 from errata.model.table import Commit, DataFile, FileSets, find_columns_to_add, group_by_partition
 from errata.ports.publish import (
@@ -36,6 +35,7 @@ from errata.publishing.conflict import (
     find_writers,
 )
 from errata.publishing.content import ContentComparison, compare_content
+from errata.publishing.intent import CarriedRows, Intent
 from errata.publishing.messages import conflict_error, contention_error, drift_error, shape_error, unrecorded_error
 from errata.publishing.remembered_content import CachedContent
 from errata.publishing.table_shape import require_partition_column, require_planned_shape
@@ -192,7 +192,7 @@ def commit_replacement(
     except PublishConflict as conflict:
         return _restore_unrecorded(order, version, table, log, conflict)
     # the intent is recorded before anything is written, so that recovery can find and close it after a crash
-    publication_id = log.open_intent(build_intent_detail(order, first))
+    publication_id = log.open_intent(build_intent(order, first).to_dict())
     written = 0
     try:
         failpoint(f"{order.kind}.after_intent")
@@ -222,7 +222,7 @@ def _restore_unrecorded(
         raise unrecorded_error(conflict, log)
     log.last_look()
     before = Examination(found.base_snapshot_id, found.removed, ())
-    log.restore(found.publication_id, found.snapshot_id, build_intent_detail(order, before))
+    log.restore(found.publication_id, found.snapshot_id, build_intent(order, before).to_dict())
     return _build_result(order, found.publication_id, found.snapshot_id, before, 0)
 
 
@@ -246,7 +246,7 @@ def _commit_with_retries(
         found = replace(found, remove=carried.taken(found.remove))
         if (found.paths, carried.source) != kept:
             # intent and undo branch must hold exactly what the commit removes before it removes it
-            log.update(publication_id, build_intent_detail(order, found, carried))
+            log.update(publication_id, build_intent(order, found, carried).to_dict())
             table.write_undo(
                 order.target, publication_id, found.snapshot_id, order.partitions, found.paths, order.undo_days
             )
@@ -364,11 +364,11 @@ def close_intent(
     log: IntentLog,
     *,
     reason: str,
-    intent: Mapping[str, Any] | None = None,
+    intent: Intent | None = None,
 ) -> str | None:
     """Close an open intent: read the table, fence, read again, record. Returns the snapshot if it had landed.
 
-    ``intent`` is the detail of an intent that was left open for long: its tag and snapshot may have expired, and then
+    ``intent`` is one that was left open for long: its tag and snapshot may have expired, and then
     the live files decide.
     """
     found = table.find_outcome(target, publication_id)
@@ -390,28 +390,22 @@ def close_intent(
     return landed
 
 
-def build_intent_detail(
-    order: Replacement, found: Examination, carried: CarryState = NOTHING_CARRIED
-) -> dict[str, Any]:
-    """Detail of an intent: the exact paths to remove and add, and the snapshot that was examined."""
-    shared: dict[str, Any] = {}
+def build_intent(order: Replacement, found: Examination, carried: CarryState = NOTHING_CARRIED) -> Intent:
+    """The exact paths to remove and add, and the snapshot that was examined."""
+    rows = None
     if shares_files(order.target):
-        files = [["data", file.path, file.rows] for file in carried.files]
-        shared = {"shared": list(found.shared), "carried": files, "carried_from": carried.source}
-    return {
-        "kind": order.kind,
-        "partitions": list(order.partitions),
-        "base_snapshot_id": found.snapshot_id,
-        "remove": _list_files(group_by_partition(found.remove, order.partitions)),
-        "add": _list_files(order.add),
-        "add_from": list(order.add_from),
-        "compacted": list(found.compacted),
-        "with_deletes": list(found.with_deletes),
-        "rewrite": {snapshot: list(names) for snapshot, names in order.rewrite.items()},
-        "columns": [[new.name, new.type, new.field_id] for new in order.target.new_columns],
-        **shared,
-    }
-
-
-def _list_files(sets: FileSets) -> dict[str, list[list[Any]]]:
-    return {name: [[file.content, file.path, file.rows] for file in files] for name, files in sets.items()}
+        files = tuple(ExpectedFile(file.path, file.rows, "data") for file in carried.files)
+        rows = CarriedRows(found.shared, files, carried.source)
+    return Intent(
+        kind=order.kind,
+        partitions=order.partitions,
+        base_snapshot_id=found.snapshot_id,
+        remove=group_by_partition(found.remove, order.partitions),
+        add=order.add,
+        add_from=order.add_from,
+        compacted=found.compacted,
+        with_deletes=found.with_deletes,
+        rewrite=order.rewrite,
+        columns=order.target.new_columns,
+        carried=rows,
+    )

@@ -15,6 +15,7 @@ from errata.model.manifest import Manifest
 from errata.model.partition import EPOCH, format_partition_list, sort_oldest_first
 from errata.model.side_tables import find_side_table
 from errata.model.table import Departure
+from errata.publishing.intent import Intent
 from errata.views import SetBackView
 from errata.workspace import Engines
 
@@ -100,12 +101,12 @@ def _find_missing_partitions(
     target = manifest.target
     if find_side_table(manifest):
         return tuple(names) if is_sure else ()
-    detail = ledger.publications.detail(publication.pub_id)
+    intent = Intent.from_dict(ledger.publications.detail(publication.pub_id))
     live = engines.targets.read_target(target.table, target.column, target.grain, names).expected
     missing = []
     for name in names:
         paths = {file.path for file in live.get(name, ())}
-        added, removed = ({file[1] for file in detail[side].get(name, ())} for side in ("add", "remove"))
+        added, removed = ({file.path for file in sets.get(name, ())} for sets in (intent.add, intent.remove))
         holds = added <= paths if added else not paths
         is_back = bool(removed) and removed <= paths and not added & paths
         if is_back or (is_sure and not holds):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from errata.errors import EngineError, ErrataError
 from errata.failpoints import failpoint
@@ -29,7 +28,7 @@ from errata.publishing.replacement import (
     Examination,
     Replacement,
     ReplacementResult,
-    build_intent_detail,
+    build_intent,
     close_intent,
     examine_version,
     first_line,
@@ -64,11 +63,11 @@ def roll_back_side_table(
         return _record_version_rollback(workspace, order, manifest, log)
     publications = find_origins(workspace, run, scope)
 
-    def stage(publication_id: str, branch: str) -> Mapping[str, Any]:
+    def stage(publication_id: str, branch: str) -> Mapping[str, int] | None:
         stamp = Stamp(run.run_id, publication_id, reason, _now(workspace))
         table = manifest.publish.corrections or ""
         workspace.engines.writer.reversals((table, branch), manifest.target.key, publications, stamp)
-        return {}
+        return None
 
     return _append_rows(workspace, order, SideTableRows(manifest.publish.corrections or "", stage, adds_up=True), log)
 
@@ -83,7 +82,7 @@ def _build_corrections(
 ) -> SideTableRows:
     table, target = manifest.publish.corrections or "", manifest.target
 
-    def stage(publication_id: str, branch: str) -> Mapping[str, Any]:
+    def stage(publication_id: str, branch: str) -> Mapping[str, int] | None:
         workspace.engines.writer.corrections(
             (table, branch),
             target,
@@ -94,7 +93,7 @@ def _build_corrections(
             Stamp(run.run_id, publication_id, manifest.reason, _now(workspace)),
             _find_earlier_corrections(workspace, run.table, scope),
         )
-        return {}
+        return None
 
     return SideTableRows(table, stage, adds_up=True)
 
@@ -118,12 +117,12 @@ def _build_versions(
 ) -> SideTableRows:
     table = manifest.publish.versions or ""
 
-    def stage(_publication_id: str, branch: str) -> Mapping[str, Any]:
+    def stage(_publication_id: str, branch: str) -> Mapping[str, int] | None:
         # no other run can take the same number, because the partitions are locked
         numbers = _assign_version_numbers(workspace, run.table, table, manifest.target, scope)
         snapshot = candidate.snapshot_id or ""
         workspace.engines.writer.versions((table, branch), manifest.target, snapshot, numbers, run.run_id)
-        return {"versions": numbers}
+        return numbers
 
     return SideTableRows(table, stage)
 
@@ -145,7 +144,7 @@ def _record_version_rollback(
 ) -> ReplacementResult:
     """Record a rollback in the ledger only: the rows stay, and the view follows what is accepted."""
     head = workspace.engines.beside.head(manifest.publish.versions or "")
-    publication_id = log.open_intent(build_intent_detail(order, Examination("", (), ())))
+    publication_id = log.open_intent(build_intent(order, Examination("", (), ())).to_dict())
     failpoint("rollback.after_intent")
     log.record_committed(publication_id, head)
     failpoint("rollback.after_record")
@@ -161,13 +160,13 @@ _DIGEST_PROPERTY = "errata.candidate-digest"
 
 @dataclass(frozen=True, slots=True)
 class SideTableRows:
-    """Rows for a side table; ``stage`` writes them to a branch and returns details for the intent.
+    """Rows for a side table; ``stage`` writes them to a branch and returns their version numbers, if they have any.
 
     ``adds_up``: readers add the rows up, so the rows of one publication must not be there twice.
     """
 
     table: str
-    stage: Callable[[str, str], Mapping[str, Any]]  # publication id, branch
+    stage: Callable[[str, str], Mapping[str, int] | None]  # publication id, branch
     adds_up: bool = False
 
 
@@ -183,22 +182,23 @@ def append_to_side_table(
     found = _examine_target(order, table, content)
     if rows.adds_up and (known := _find_unrecorded_append(order, rows.table, beside, log)):
         publication_id, landed = known["errata.publication"], known["snapshot_id"]
-        log.restore(publication_id, landed, build_intent_detail(order, found))
+        log.restore(publication_id, landed, build_intent(order, found).to_dict())
         return ReplacementResult(publication_id, landed, found.snapshot_id, 0, 0, found.compacted, 0)
     # the intent is recorded before anything is written, so that recovery can find and close it after a crash
-    publication_id = log.open_intent(build_intent_detail(order, found))
+    publication_id = log.open_intent(build_intent(order, found).to_dict())
     failpoint(f"{order.kind}.after_intent")
     landing = replace(order.target, table=rows.table)
     written = 0
     try:
         require_open(order, table.find_outcome(landing, publication_id))
         branch = beside.open_branch(rows.table, publication_id)
-        told = rows.stage(publication_id, branch)
+        versions = rows.stage(publication_id, branch)
         staged = beside.staged(rows.table, branch)
         written = staged.files
         # as late as possible: the commit is on another table, so check and commit cannot be atomic
         found = _examine_target(order, table, content)
-        log.update(publication_id, {**build_intent_detail(order, found), **told, "data_files": staged.files})
+        intent = replace(build_intent(order, found), versions=versions, data_files=staged.files)
+        log.update(publication_id, intent.to_dict())
         log.last_look()
         failpoint(f"{order.kind}.before_commit")
         landed = beside.land(rows.table, publication_id, branch, _commit_properties(order, publication_id))

@@ -6,15 +6,16 @@ the table; the caller does the recording.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from errata.errors import RunExpired
 from errata.model.table import Commit, DataFile, History, group_by_partition
 from errata.ports.publish import SCOPE_PROPERTY, IntentLog, PublishTable, TableVersion, scope_digest
 from errata.publishing.carry_over import shares_files
 from errata.publishing.conflict import find_changed_partitions
+from errata.publishing.intent import Intent
 
 if TYPE_CHECKING:
     from errata.publishing.replacement import Replacement
@@ -55,18 +56,18 @@ def find_unrecorded(
 
 
 def find_landed_by_files(
-    version: TableVersion, publication_id: str, partitions: Sequence[str], intent: Mapping[str, Any]
+    version: TableVersion, publication_id: str, partitions: Sequence[str], intent: Intent
 ) -> str | None:
     """Main's head, if it has every file the intent adds and none that it removes; else None."""
     added, removed = (
-        {file[1] for files in intent[what].values() for file in files if file[0] == "data"}
-        for what in ("add", "remove")
+        {file.path for files in sets.values() for file in files if file.content == "data"}
+        for sets in (intent.add, intent.remove)
     )
     live = {file.path for file in version.live(partitions)}
     if not added or not added <= live or removed & live:
         return None
     # a later publication of the run may have added the same files, unknown to a ledger restored from a backup
-    history = version.history(intent.get("base_snapshot_id") or None, partitions)
+    history = version.history(intent.base_snapshot_id or None, partitions)
     found = {commit.summary.get("errata.publication") for commit in history.commits if _is_in_scope(commit)}
     return version.snapshot_id if found <= {None, publication_id} else None
 

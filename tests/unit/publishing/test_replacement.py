@@ -13,6 +13,7 @@ from errata.model.manifest import ExpectedFile, NewColumn, TargetPin
 from errata.model.partition import Grain
 from errata.model.table import Commit, DataFile, History, NewDelete, TableColumn, TableSchema, Touch
 from errata.ports.publish import SCOPE_PROPERTY, Outcome, PublicationCommit, PublicationLookup, scope_digest
+from errata.publishing.intent import Intent
 from errata.publishing.replacement import Replacement, close_intent, commit_replacement
 
 DAY = "2026-01-01"
@@ -552,7 +553,7 @@ def test_an_intent_whose_tag_and_snapshot_have_expired_is_settled_by_its_files(f
     """Only when main has all that was to be added and nothing that was to be removed, and only behind the fence."""
     table, log = Table(files=set(files)), Log()
     intent = {"add": {DAY: [["data", "new", 1]]}, "remove": {DAY: [["data", "old", 1]]}}
-    found = close_intent(PIN, "p1", (DAY,), table, log, reason="gone", intent=intent)
+    found = close_intent(PIN, "p1", (DAY,), table, log, reason="gone", intent=Intent.from_dict(intent))
     assert table.tag == "guard"
     assert (found, log.events) == (("1", ["committed 1"]) if landed else (None, ["abandoned"]))
 
@@ -561,7 +562,9 @@ def test_files_that_another_publication_brought_are_not_proof_of_this_one() -> N
     """Closed behind a fence and published again under another id, which an older copy of the ledger lacks."""
     table, log = Table(files={"new"}, tag="guard", writes=[_published("run-p2-bbbbbb")]), Log()
     intent = {"add": {DAY: [["data", "new", 1]]}, "remove": {DAY: [["data", "old", 1]]}, "base_snapshot_id": "1"}
-    assert close_intent(PIN, "run-p1-aaaaaa", (DAY,), table, log, reason="gone", intent=intent) is None
+    assert (
+        close_intent(PIN, "run-p1-aaaaaa", (DAY,), table, log, reason="gone", intent=Intent.from_dict(intent)) is None
+    )
     assert log.events == ["abandoned"]
 
 
@@ -632,14 +635,14 @@ def test_an_intent_on_a_table_that_was_made_anew_is_closed_as_abandoned() -> Non
     """Another table of the same name holds nothing that was published, whatever its files and columns are."""
     table, log = Table(files={"/new"}, table_uuid="another"), Log()
     intent = {"add": {DAY: [["data", "/new", 1]]}, "remove": {DAY: []}}
-    assert close_intent(PIN, "p1", (DAY,), table, log, reason="gone", intent=intent) is None
+    assert close_intent(PIN, "p1", (DAY,), table, log, reason="gone", intent=Intent.from_dict(intent)) is None
 
 
 def test_an_intent_that_adds_nothing_is_not_settled_by_what_is_missing() -> None:
     """Its partitions may have been emptied by anyone."""
     table, log = Table(files=set()), Log()
     intent: dict[str, Any] = {"add": {DAY: []}, "remove": {DAY: [["data", "old", 1]]}}
-    assert close_intent(PIN, "p1", (DAY,), table, log, reason="gone", intent=intent) is None
+    assert close_intent(PIN, "p1", (DAY,), table, log, reason="gone", intent=Intent.from_dict(intent)) is None
     assert log.events == ["abandoned"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from errata.approval.permissions import require_person, require_role
 from errata.commands.situation import hint_next_step
@@ -19,11 +18,12 @@ from errata.model.product import Role
 from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import RUN_MOVES, RunState
 from errata.model.side_tables import find_side_table, is_side_table_mode
-from errata.model.table import ROW_LINEAGE, FileSets
+from errata.model.table import ROW_LINEAGE
 from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
 from errata.publishing.erasure import require_clean_rollback, require_clean_versions, watermark_fields
 from errata.publishing.follow_up import build_outbox, process_outbox
 from errata.publishing.hazards import list_open_hazards, record_guard
+from errata.publishing.intent import Intent
 from errata.publishing.recovery import LedgerLog, recover_open_intents
 from errata.publishing.replacement import Replacement, commit_replacement
 from errata.publishing.selection import audit_conflicts, select_partitions
@@ -124,12 +124,12 @@ def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope:
     sources: list[str] = []
     rewrite: dict[str, tuple[str, ...]] = {}
     for pub_id, names in by_publication.items():
-        detail = workspace.ledger.publications.detail(pub_id)
-        expected |= _parse_files(detail["add"], names)
-        with_deletes = tuple(name for name in names if name in detail["with_deletes"])
-        shared = tuple(name for name in names if name in detail.get("shared", ()) and name not in with_deletes)
+        intent = Intent.from_dict(workspace.ledger.publications.detail(pub_id))
+        expected |= {name: intent.add.get(name, ()) for name in names}
+        with_deletes = tuple(name for name in names if name in intent.with_deletes)
+        shared = tuple(name for name in names if name in intent.shared and name not in with_deletes)
         whole = [name for name in names if name not in (*with_deletes, *shared)]
-        add |= _parse_files(detail["remove"], whole)
+        add |= {name: intent.remove.get(name, ()) for name in whole}
         needed = {undo_branch(pub_id): bool(whole or shared), pre_tag(pub_id): bool(with_deletes)}
         if any(wanted and ref not in refs for ref, wanted in needed.items()):
             raise _undo_gone_error(run, manifest, pub_id)
@@ -182,12 +182,6 @@ def _restore_commands(
         listed = format_partition_list(manifest.target.grain, names)
         found.append(f'errata plan {run.product} --partitions {listed} --restore {before} --reason "…"')
     return "; ".join(found)
-
-
-def _parse_files(listed: Mapping[str, Sequence[Sequence[Any]]], names: Sequence[str]) -> FileSets:
-    return {
-        name: tuple(ExpectedFile(path, rows, content) for content, path, rows in listed.get(name, ())) for name in names
-    }
 
 
 def _read_measured_content(workspace: Workspace, run: RunRecord, scope: Sequence[str]) -> Mapping[str, str]:

@@ -40,7 +40,7 @@ class Verdict:
     @property
     def problems(self) -> tuple[CheckResult, ...]:
         """Results that keep the candidate from passing."""
-        return tuple(filter(_is_open, self.checks))
+        return tuple(one for one in self.checks if one.level == BLOCK or (one.level == WARN and not one.accepted_by))
 
 
 def judge_candidate(
