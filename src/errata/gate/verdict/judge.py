@@ -16,7 +16,7 @@ from errata.gate.verdict.builtin import judge_partition, judge_whole_candidate
 from errata.gate.verdict.checks import judge_check
 from errata.gate.verdict.compare import judge_comparison
 from errata.gate.verdict.control import judge_control
-from errata.gate.verdict.findings import WARN, CandidateSummary, MeasurementIndex
+from errata.gate.verdict.findings import BLOCK, WARN, CandidateSummary, MeasurementIndex
 from errata.gate.verdict.reconcile import index_groups, judge_reconciliation
 from errata.gate.verdict.row_counts import judge_rows
 from errata.model.manifest import Manifest
