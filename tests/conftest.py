@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from support.lakes import Lake
     from support.postgres import PostgresServer
-    from support.savepoint import Savepoint
     from support.world import World
+    from support.worlds import Worlds
 
 
 # how fast a case is says something about the machine, not about the rule
@@ -121,17 +121,41 @@ def make_lake() -> Callable[[Path], Lake]:
     return sqlite_lake
 
 
+@pytest.fixture(scope="session")
+def worlds(base_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Worlds:
+    """The worlds that tests of this process share, one after the other."""
+    from support.worlds import Worlds
+
+    return Worlds(base_spark, tmp_path_factory)
+
+
+@pytest.fixture
+def world_at(worlds: Worlds) -> Iterator[Callable[..., tuple[World, str]]]:
+    """A small governed lake and its run in this state, made once and put back to it for every test; every invariant is
+    checked afterwards."""
+
+    def lend(state: str, partitions: str | None = None, **options: Any) -> tuple[World, str]:
+        return worlds.lend(state, partitions, options)
+
+    yield lend
+    worlds.take_back()
+
+
 @pytest.fixture
 def make_world(
-    base_spark: SparkSession, tmp_path: Path, make_lake: Callable[[Path], Lake]
+    request: pytest.FixtureRequest, base_spark: SparkSession, tmp_path: Path, make_lake: Callable[[Path], Lake]
 ) -> Iterator[Callable[..., World]]:
     """Makes small governed lakes; every invariant is checked on each of them when the test is over."""
     from support.invariants import assert_invariants
+    from support.lakes import sqlite_lake
     from support.world import World
 
     made: list[World] = []
 
     def make(**options: Any) -> World:
+        if make_lake is sqlite_lake and "lake" not in options:
+            world: World = request.getfixturevalue("world_at")("new", **options)[0]
+            return world
         root = tmp_path / f"world{len(made)}"
         made.append(World.make(root, base_spark, **({"lake": make_lake(root)} | options)))
         return made[-1]
@@ -142,15 +166,6 @@ def make_world(
         assert_invariants(world.root, world.lake.pyiceberg, world.lost)
 
 
-@pytest.fixture(scope="session")
-def saved() -> Iterator[dict[str, Savepoint]]:
-    """Worlds that were brought to a state once, by state."""
-    found: dict[str, Savepoint] = {}
-    yield found
-    for one in found.values():
-        one.world.client.close()
-
-
 @pytest.fixture
 def make_ledger() -> Callable[[Path], str] | None:
     """Where worlds of ``at`` keep their ledger; None is SQLite in their own directory."""
@@ -159,46 +174,39 @@ def make_ledger() -> Callable[[Path], str] | None:
 
 @pytest.fixture
 def at(
-    saved: dict[str, Savepoint],
+    request: pytest.FixtureRequest,
     base_spark: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,
     make_lake: Callable[[Path], Lake],
     make_ledger: Callable[[Path], str] | None,
 ) -> Iterator[Callable[[str], tuple[World, str]]]:
-    """A world of two days in two chunks, and its run in this state. On SQLite it is made once and put back to it for
-    every test; every invariant is checked afterwards."""
+    """A world of two days in two chunks, and its run in this state; every invariant is checked afterwards."""
     from support.invariants import assert_invariants
     from support.lakes import sqlite_lake
     from support.ledger_copy import copy_ledger
-    from support.savepoint import Savepoint
     from support.world import World
 
-    used: list[tuple[World, str]] = []
+    if make_lake is sqlite_lake and make_ledger is None:
+        worlds: Worlds = request.getfixturevalue("worlds")
 
-    def made(state: str) -> tuple[World, str]:
+        def lend(state: str) -> tuple[World, str]:
+            worlds.take_back()
+            return worlds.lend(state, None, {"days": 2, "chunk_bytes": "1"})
+
+        yield lend
+        worlds.take_back()
+        return
+    used: list[World] = []
+
+    def make(state: str) -> tuple[World, str]:
         root = tmp_path_factory.mktemp(state)
         places = {"ledger": make_ledger(root)} if make_ledger else {}
-        world = World.make(root, base_spark, days=2, chunk_bytes="1", lake=make_lake(root), **places)
-        return world, "" if state == "new" else world.to(state)
+        used.append(World.make(root, base_spark, days=2, chunk_bytes="1", lake=make_lake(root), **places))
+        return used[-1], "" if state == "new" else used[-1].to(state)
 
-    def prepared(state: str) -> tuple[World, str]:
-        check()
-        if make_ledger is not None or make_lake is not sqlite_lake:
-            used.append(made(state))
-            return used[-1]
-        if state not in saved:
-            saved[state] = Savepoint(*made(state))
-        used.append((saved[state].restore(), saved[state].run))
-        return used[-1]
-
-    def check() -> None:
-        for world, _ in used[-1:]:
-            if make_ledger is not None:
-                copy_ledger(make_ledger(world.root), world.root / ".errata" / "ledger.db")
-            assert_invariants(world.root, world.lake.pyiceberg, world.lost)
-
-    yield prepared
-    check()
-    if make_ledger is not None or make_lake is not sqlite_lake:
-        for world, _ in used:
-            world.client.close()
+    yield make
+    for world in used:
+        if make_ledger is not None:
+            copy_ledger(make_ledger(world.root), world.root / ".errata" / "ledger.db")
+        assert_invariants(world.root, world.lake.pyiceberg, world.lost)
+        world.client.close()

@@ -174,7 +174,7 @@ def _are_listed(telling: Telling) -> None:
 def _told_once(telling: Telling) -> None:
     world = telling.world
     telling.world.client.cleanup(as_="ana")  # pays what a publication still owes
-    (publication, *taken_back) = world.client._workspace.ledger.publications.list(telling.run)
+    (publication, *taken_back) = world.ledger.publications.list(telling.run)
     assert test_modes.told(world, publication.pub_id) == test_modes.corrected(world, world.days)
     assert all(len(test_modes.told(world, one.pub_id)) == len(world.expected()) for one in taken_back)
 

@@ -105,8 +105,7 @@ class Saved:
         telling = story.begin(make, root)
         moments = {}
         for step in story.steps:
-            name = f"before-{step.name.replace(' ', '-')}"
-            moments[step.name] = (Savepoint(telling.world, telling.run, name), replace(telling))
+            moments[step.name] = (Savepoint(telling.world, telling.run), replace(telling))
             step.carry_on(telling)
         return proxy, moments
 

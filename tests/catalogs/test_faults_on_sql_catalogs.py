@@ -90,7 +90,7 @@ def test_a_catalog_that_is_locked_for_long_is_a_lost_try(
         if one.name != step:
             one.carry_on(telling)
             continue
-        with _Holder(tmp_path / "world0/.errata/catalog.db") as holder, arm(point, holder.hold_once):
+        with _Holder(telling.world.root / ".errata/catalog.db") as holder, arm(point, holder.hold_once):
             one.carry_on(telling)
         assert holder.held
         assert_sound(telling, one)

@@ -87,9 +87,9 @@ def test_a_correction_on_s3_reads_pinned_objects_and_is_published_and_taken_back
     world = make_world(days=3, product=PRODUCT)
     upload(world, s3)
     run = world.to("validated")
-    manifest = world.client._workspace.ledger.runs.manifest(run)
+    manifest = world.ledger.runs.manifest(run)
     (pin,) = manifest.inputs
-    files = json.loads(world.client._workspace.ledger.parts.get(str(pin.files_part)))
+    files = json.loads(world.ledger.parts.get(str(pin.files_part)))
     assert {file["version"] for part in files.values() for file in part} == {f"etag:{tag}" for tag in etags(s3)}
     assert manifest.code.jars.items() >= {jar.coordinate: jar.sha256 for jar in list_jars("s3")}.items()
     assert world.rows() == world.wrong()

@@ -126,7 +126,7 @@ def test_two_drivers_share_a_run_and_survive_a_killed_executor_and_a_killed_driv
             assert driver.returncode == 0, said
     finally:
         stop(drivers)
-    attempts = world.client._workspace.ledger.progress.attempts(run)
+    attempts = world.ledger.progress.attempts(run)
     assert sum(attempt.state.value == "adopted" for attempt in attempts) == len(world.days)
     assert any(attempt.fence > 1 for attempt in attempts), "nobody was at work when the driver was killed"
     finish(world, run)
@@ -170,7 +170,7 @@ def finish(world: World, run: str) -> None:
 
 def owners(world: World, run: str, state: str) -> set[int]:
     """Process ids of the drivers that have an attempt in this state."""
-    return {a.owner.pid for a in world.client._workspace.ledger.progress.attempts(run) if a.state.value == state}
+    return {a.owner.pid for a in world.ledger.progress.attempts(run) if a.state.value == state}
 
 
 def worker(world: World, run: str) -> subprocess.Popen[str]:

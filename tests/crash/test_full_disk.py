@@ -20,6 +20,7 @@ import pytest
 
 from errata.errors import ErrataError
 from errata.failpoints import arm
+from support.lakes import sqlite_lake
 from support.world import World
 
 Make = Callable[..., World]
@@ -103,14 +104,14 @@ def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def world_on(make_disk: Callable[[str], Disk], make_world: Make) -> Callable[[str], tuple[World, Disk]]:
+def world_on(make_disk: Callable[[str], Disk], make_world: Make, tmp_path: Path) -> Callable[[str], tuple[World, Disk]]:
     """A world with one of its directories on a disk of its own."""
 
     def make(name: str) -> tuple[World, Disk]:
         disk = make_disk(name)
         if name == "ledger":
             (disk.place.parent / "ledger.db").symlink_to(disk.place / "ledger.db")
-        return make_world(days=2, chunk_bytes="1"), disk
+        return make_world(days=2, chunk_bytes="1", lake=sqlite_lake(tmp_path / "world0")), disk
 
     return make
 

@@ -22,6 +22,7 @@ from faults.commands import COMMANDS, Command, ended_right, killed
 from support import attached
 from support.ids import numbered
 from support.world import PRODUCT, World
+from support.worlds import WorldAt
 
 At = Callable[[str], tuple[World, str]]
 Make = Callable[..., World]
@@ -75,10 +76,10 @@ def test_killed_while_running_done_chunks_are_kept_and_the_result_is_the_same(at
     world, run = at("approved")
     nth = "@2" if point.startswith(("chunk.", "stage.")) else ""
     _killed(world, point, "run", run, "--parallel", "1", person="ana", nth=nth)
-    done = {c.chunk_id for c in world.client._workspace.ledger.progress.chunks(run) if c.state.value == "done"}
+    done = {c.chunk_id for c in world.ledger.progress.chunks(run) if c.state.value == "done"}
     assert len(done) == {"stage.after_adopt": 2, "run.before_staged": 2}.get(point, 1 if nth else 0)
     view = world.client.run(run, as_="ana")
-    attempts = world.client._workspace.ledger.progress.attempts(run)
+    attempts = world.ledger.progress.attempts(run)
     assert view.state == "staged"
     assert all(a.fence == 1 for a in attempts if a.chunk_id in done), "a completed chunk was computed again"
     _finish(world, run)
@@ -144,10 +145,9 @@ def test_killed_while_rolling_back_it_is_taken_back_once(at: At, point: str) -> 
     assert world.rows() == world.wrong()
 
 
-def test_killed_while_cleaning_up_the_rest_goes_the_next_time(make_world: Make) -> None:
+def test_killed_while_cleaning_up_the_rest_goes_the_next_time(world_at: WorldAt) -> None:
     """Refs that nothing needs are gone afterwards; the undo set of an open window stays."""
-    world = make_world(days=2)
-    run = world.to("published")
+    world, run = world_at("published", days=2)
     _killed(world, "cleanup.after_remove", "cleanup", "--yes", person="ana")
     world.client.cleanup(as_="ana")
     assert f"errata_{run}" not in world.refs()
@@ -197,11 +197,10 @@ def test_an_interrupt_leaves_a_state_from_which_the_same_command_goes_on(at: At)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
-def test_killed_at_random_moments_until_it_is_done(make_world: Make, seed: int) -> None:
+def test_killed_at_random_moments_until_it_is_done(world_at: WorldAt, seed: int) -> None:
     """run, validate, publish and rollback, each killed at a random moment and repeated; the seed is the test's."""
     chance = random.Random(seed)  # noqa: S311  a test that can be repeated
-    world = make_world(days=3, chunk_bytes="1")
-    run = world.to("approved")
+    world, run = world_at("approved", days=3, chunk_bytes="1")
     steps = [("run", [run], "ana"), ("validate", [run], "ana"), ("publish", [run, "--yes"], "bo")]
     steps.append(("rollback", [run, "--reason", "undo", "--yes"], "bo"))
     for command, arguments, person in steps:

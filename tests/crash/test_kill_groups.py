@@ -11,6 +11,7 @@ import pytest
 
 from support.attached import start
 from support.world import PRODUCT_FILE, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 pytestmark = [pytest.mark.spark]
@@ -26,14 +27,13 @@ GROUPED = PRODUCT_FILE.replace("{mode: replace_partitions,", "{mode: replace_par
         pytest.param("publish.after_record=kill@2", marks=pytest.mark.slow),
     ],
 )
-def test_killed_among_groups_each_is_published_once_and_the_hold_is_kept(make_world: Make, point: str) -> None:
+def test_killed_among_groups_each_is_published_once_and_the_hold_is_kept(world_at: WorldAt, point: str) -> None:
     """What landed is found, what did not is done, and no group goes before its time."""
-    world = make_world(days=3, product=GROUPED)
-    run = world.to("validated")
+    world, run = world_at("validated", days=3, product=GROUPED)
     _killed(world, point, "publish", run, "--wait", "--yes", person="bo")
     view = world.client.publish(run, wait=True, as_="bo")
     assert (view.state, world.rows()) == ("published", world.expected())
-    landed = [p for p in world.client._workspace.ledger.publications.list(run) if p.state.value == "committed"]
+    landed = [p for p in world.ledger.publications.list(run) if p.state.value == "committed"]
     assert [p.partitions for p in landed] == [(day,) for day in reversed(world.days)]
     told = [str(p.settled_at) for p in landed]
     assert all(_seconds(later) - _seconds(earlier) >= 1.0 for earlier, later in itertools.pairwise(told))

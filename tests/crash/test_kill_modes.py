@@ -10,6 +10,7 @@ import pytest
 from spark import test_modes as modes
 from support.attached import start
 from support.world import World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 pytestmark = [pytest.mark.spark]
@@ -23,26 +24,24 @@ pytestmark = [pytest.mark.spark]
         pytest.param("follow.after_commit", marks=pytest.mark.slow),
     ],
 )
-def test_killed_before_the_correction_rows_the_next_command_writes_them_once(make_world: Make, point: str) -> None:
+def test_killed_before_the_correction_rows_the_next_command_writes_them_once(world_at: WorldAt, point: str) -> None:
     """The publication stands; its corrections are there once, whichever step was cut off."""
-    world = make_world(days=1, product=modes.BESIDE)
-    run = world.to("validated")
+    world, run = world_at("validated", days=1, product=modes.BESIDE)
     _killed(world, point, "publish", run, "--yes", person="bo")
     assert world.rows() == world.expected()
     assert any("not done yet: corrections" in warning for warning in world.client.status(run).warnings)
     world.client.cleanup(as_="ana")
     assert modes.told(world, world.publication(run)) == modes.corrected(world, world.days)
-    assert world.client._workspace.ledger.facts.list_outbox() == ()
+    assert world.ledger.facts.list_outbox() == ()
     assert world.client.publish(run, as_="bo").already
     assert modes.told(world, world.publication(run)) == modes.corrected(world, world.days)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["rollback.after_record", "follow.before_commit", "follow.after_commit"])
-def test_killed_before_the_reverse_rows_the_next_command_writes_them_once(make_world: Make, point: str) -> None:
+def test_killed_before_the_reverse_rows_the_next_command_writes_them_once(world_at: WorldAt, point: str) -> None:
     """A rollback owes the opposite of what was told."""
-    world = make_world(days=1, product=modes.BESIDE)
-    run = world.to("published")
+    world, run = world_at("published", days=1, product=modes.BESIDE)
     _killed(world, point, "rollback", run, "--reason", "undo", "--yes", person="bo")
     assert world.rows() == world.wrong()
     world.client.cleanup(as_="ana")
@@ -69,10 +68,9 @@ def test_killed_around_an_append_beside_the_target_it_lands_once(make_world: Mak
 
 
 @pytest.mark.slow
-def test_killed_before_the_view_was_replaced_the_next_command_replaces_it(make_world: Make) -> None:
+def test_killed_before_the_view_was_replaced_the_next_command_replaces_it(world_at: WorldAt) -> None:
     """The version is accepted; readers of the view see it when any command has looked."""
-    world = make_world(days=1, product=modes.VERSION)
-    run = world.to("validated")
+    world, run = world_at("validated", days=1, product=modes.VERSION)
     _killed(world, "publish.after_record", "publish", run, "--yes", person="bo")
     assert not modes.is_there(world, modes.VIEW)
     world.client.cleanup(as_="ana")

@@ -15,6 +15,7 @@ import pytest
 
 from errata.errors import RunFailed
 from support.world import TRANSFORM, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 pytestmark = [pytest.mark.spark]
@@ -66,12 +67,11 @@ def build(ctx, raw):
 
 
 def test_a_chunk_that_needs_too_much_memory_is_tried_smaller_and_a_day_that_always_does_is_quarantined(
-    make_world: Make, tmp_path: Path
+    world_at: WorldAt, tmp_path: Path
 ) -> None:
     """Four days in one chunk: cut at the first loss; three pass, the fourth waits for a person and then passes."""
     cured = tmp_path / "cured"
-    world = make_world(days=4, transform=HUNGRY.replace("POISON", POISON).replace("CURED", str(cured)))
-    run = world.to("approved")
+    world, run = world_at("approved", days=4, transform=HUNGRY.replace("POISON", POISON).replace("CURED", str(cured)))
     with pytest.raises(RunFailed, match="1 of 4 chunks failed"):
         world.client.run(run, parallel=1, as_="ana")
     assert chunks(world, run) == {
@@ -90,10 +90,9 @@ def test_a_chunk_that_needs_too_much_memory_is_tried_smaller_and_a_day_that_alwa
 
 
 @pytest.mark.slow
-def test_a_day_that_kills_every_worker_is_cornered_and_quarantined(make_world: Make) -> None:
+def test_a_day_that_kills_every_worker_is_cornered_and_quarantined(world_at: WorldAt) -> None:
     """Workers die on it (`os._exit`) until it stands alone and is set aside; attempts are capped, the rest is done."""
-    world = make_world(days=4, transform=DEADLY.replace("POISON", POISON))
-    run = world.to("approved")
+    world, run = world_at("approved", days=4, transform=DEADLY.replace("POISON", POISON))
     codes = []
     while not codes or codes[-1] == 9:
         codes.append(worker(world, run, ERRATA_TEST_DEADLY="1")[0])
@@ -109,10 +108,9 @@ def test_a_day_that_kills_every_worker_is_cornered_and_quarantined(make_world: M
 
 
 @pytest.mark.slow
-def test_a_jvm_that_ran_out_of_memory_is_recorded_and_its_chunk_tried_smaller(make_world: Make) -> None:
+def test_a_jvm_that_ran_out_of_memory_is_recorded_and_its_chunk_tried_smaller(world_at: WorldAt) -> None:
     """A gigabyte and a half in one row with one of heap: the JVM is gone, the worker says so, smaller chunks pass."""
-    world = make_world(days=4, transform=HEAVY)
-    run = world.to("approved")
+    world, run = world_at("approved", days=4, transform=HEAVY)
     ends = []
     while world.client.status(run).state in ("approved", "running"):
         ends.append(worker(world, run))

@@ -8,13 +8,13 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from support.world import TRANSFORM, World
+from support.world import TRANSFORM
+from support.worlds import WorldAt
 
 pytestmark = [pytest.mark.spark]
 
@@ -42,14 +42,13 @@ def build(ctx, raw):
 )
 
 
-def test_a_worker_asked_to_end_gives_its_chunk_back_at_no_cost(
-    make_world: Callable[..., World], tmp_path: Path
-) -> None:
+def test_a_worker_asked_to_end_gives_its_chunk_back_at_no_cost(world_at: WorldAt, tmp_path: Path) -> None:
     """SIGTERM while a task sleeps in Python: exit 130, neither a try nor a loss is counted, the next worker goes on."""
     marker = tmp_path / "computing"
     woken = tmp_path / "woken"
-    world = make_world(days=1, transform=SLOW.replace("MARKER", str(marker)).replace("WOKEN", str(woken)))
-    run = world.to("approved")
+    world, run = world_at(
+        "approved", days=1, transform=SLOW.replace("MARKER", str(marker)).replace("WOKEN", str(woken))
+    )
     command = [sys.executable, "-m", "errata", "-C", str(world.root), "--as", "ana", "run", run]
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -27,6 +27,7 @@ import pytest
 import errata
 from support.chaos import amount
 from support.world import TRANSFORM, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 pytestmark = [pytest.mark.spark]
@@ -100,12 +101,11 @@ def one_round(world: World, run: str, process: Zombie, place: str, chance: rando
 
 
 def test_a_worker_whose_heart_stopped_learns_it_and_its_spark_jobs_are_cancelled(
-    make_world: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    world_at: WorldAt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Only the heartbeat thread is frozen: the chunk is taken over, and the old attempt ends when it learns."""
     slow = tmp_path / "slow"
-    world = make_world(days=1, transform=SLOW_ONCE.replace("FLAG", str(slow)))
-    run = world.to("approved")
+    world, run = world_at("approved", days=1, transform=SLOW_ONCE.replace("FLAG", str(slow)))
     monkeypatch.setenv("ERRATA_LEASE_SECONDS", "1")
     slow.touch()
     frozen = threading.Event()

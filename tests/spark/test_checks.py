@@ -8,6 +8,7 @@ import pytest
 
 from errata.errors import ProjectFileError, ValidationRejected
 from support.world import PRODUCT_FILE, TRANSFORM, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 
@@ -49,10 +50,9 @@ def test_rules_that_cannot_be_measured_stop_the_plan_and_the_check(make_world: M
     assert world.snapshot() == before
 
 
-def test_every_kind_of_check_passes_the_gate_and_is_judged_again_from_the_ledger(make_world: Make) -> None:
+def test_every_kind_of_check_passes_the_gate_and_is_judged_again_from_the_ledger(world_at: WorldAt) -> None:
     """Numbers of the run as a whole are kept beside those of partitions; judging again measures nothing."""
-    world = make_world(days=2, product=PRODUCT_FILE.replace("reconcile:\n", GOOD))
-    run = world.to("validated")
+    world, run = world_at("validated", days=2, product=PRODUCT_FILE.replace("reconcile:\n", GOOD))
     first = world.client.validate(run, as_="ana")
     checks = {(check["name"], check["partition"]): check for check in first.checks}
     assert first.passed

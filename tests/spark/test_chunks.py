@@ -12,19 +12,19 @@ import pytest
 from errata.errors import RunFailed, StateRefused, UsageError, ValidationRejected
 from spark.test_shapes import BY_ACCOUNT
 from support.world import TABLE, TRANSFORM, World, write_raw
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 ONE_DAY = "1"  # bytes: every day is a chunk of its own
 
 
-def test_a_failing_chunk_is_named_and_the_others_go_on(make_world: Make) -> None:
+def test_a_failing_chunk_is_named_and_the_others_go_on(world_at: WorldAt) -> None:
     """The error carries chunk, partitions and cause; after the cause is mended only that chunk is computed again."""
     transform = TRANSFORM + (
         "\n_build = build\n\n\ndef build(ctx, raw):\n"
         "    if ctx.partitions[0] == '2026-01-02':\n        raise ValueError('bad day')\n    return _build(ctx, raw)\n"
     )
-    world = make_world(days=3, chunk_bytes=ONE_DAY, transform=transform)
-    run = world.to("approved")
+    world, run = world_at("approved", days=3, chunk_bytes=ONE_DAY, transform=transform)
     with pytest.raises(RunFailed) as failed:
         world.client.run(run, as_="ana")
     view = failed.value.fields["run"]
@@ -35,23 +35,21 @@ def test_a_failing_chunk_is_named_and_the_others_go_on(make_world: Make) -> None
         world.client.validate(run, as_="ana")
 
 
-def test_a_chunk_that_writes_another_partition_fails(make_world: Make) -> None:
+def test_a_chunk_that_writes_another_partition_fails(world_at: WorldAt) -> None:
     """Its output is not adopted, whatever it appended."""
     transform = TRANSFORM.replace(
         'F.count("*").alias("n"))', 'F.count("*").alias("n")).withColumn("day", F.date_add("day", 1))'
     )
-    world = make_world(days=2, transform=transform)
-    run = world.to("approved")
+    world, run = world_at("approved", days=2, transform=transform)
     with pytest.raises(RunFailed) as failed:
         world.client.run(run, as_="ana")
     assert failed.value.fields["run"].failures[0]["code"] == "foreign-partition"
     assert world.rows() == world.wrong()
 
 
-def test_code_edited_after_planning_does_not_change_what_runs(make_world: Make) -> None:
+def test_code_edited_after_planning_does_not_change_what_runs(world_at: WorldAt) -> None:
     """Workers import the zip that was planned."""
-    world = make_world(days=1)
-    run = world.to("approved")
+    world, run = world_at("approved", days=1)
     (world.root / "transforms/sales.py").write_text("def build(ctx, raw):\n    raise SystemExit('edited')\n")
     world.client.run(run, as_="ana")
     world.client.validate(run, as_="ana")
@@ -59,14 +57,13 @@ def test_code_edited_after_planning_does_not_change_what_runs(make_world: Make) 
     assert world.rows() == world.expected()
 
 
-def test_python_workers_run_the_planned_code_as_well(make_world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_workers_run_the_planned_code_as_well(world_at: WorldAt, monkeypatch: pytest.MonkeyPatch) -> None:
     """A helper of a Python UDF, edited after planning, is not picked up from the working directory."""
     transform = TRANSFORM + (
         "\n_build = build\n\n\ndef same(n):\n    return n\n\n\ndef build(ctx, raw):\n"
         "    return _build(ctx, raw).withColumn('n', F.udf(same, 'bigint')('n'))\n"
     )
-    world = make_world(days=1, transform=transform)
-    run = world.to("approved")
+    world, run = world_at("approved", days=1, transform=transform)
     edited = transform.replace("return n\n", "raise ValueError('edited after approval')\n")
     (world.root / "transforms/sales.py").write_text(edited)
     monkeypatch.chdir(world.root)
@@ -76,20 +73,18 @@ def test_python_workers_run_the_planned_code_as_well(make_world: Make, monkeypat
     assert world.rows() == world.expected()
 
 
-def test_a_transform_that_exits_fails_its_chunk(make_world: Make) -> None:
+def test_a_transform_that_exits_fails_its_chunk(world_at: WorldAt) -> None:
     """``sys.exit`` in a transform is a failure like any other, and not the end of the worker."""
-    world = make_world(days=1, transform="import sys\n\n\ndef build(ctx, raw):\n    sys.exit(0)\n")
-    run = world.to("approved")
+    world, run = world_at("approved", days=1, transform="import sys\n\n\ndef build(ctx, raw):\n    sys.exit(0)\n")
     with pytest.raises(RunFailed) as failed:
         world.client.run(run, as_="ana")
     assert failed.value.fields["run"].failures[0]["code"] == "transform-failed"
 
 
 @pytest.mark.parametrize("what", ["changed", "missing"])
-def test_a_source_file_that_is_not_the_planned_one_fails_its_chunk_by_name(make_world: Make, what: str) -> None:
+def test_a_source_file_that_is_not_the_planned_one_fails_its_chunk_by_name(world_at: WorldAt, what: str) -> None:
     """Only the chunk that reads it fails; restored and retried, the run goes on."""
-    world = make_world(days=2, chunk_bytes=ONE_DAY)
-    run = world.to("approved")
+    world, run = world_at("approved", days=2, chunk_bytes=ONE_DAY)
     place = world.root / f"raw/day={world.days[0]}/part-0.parquet"
     kept, stat = place.read_bytes(), place.stat()
     if what == "missing":
@@ -107,10 +102,11 @@ def test_a_source_file_that_is_not_the_planned_one_fails_its_chunk_by_name(make_
     assert world.client.run(run, as_="ana").state == "staged"
 
 
-def test_a_run_interrupted_between_chunks_goes_on_and_an_unwritten_chunk_blocks_the_candidate(make_world: Make) -> None:
+def test_a_run_interrupted_between_chunks_goes_on_and_an_unwritten_chunk_blocks_the_candidate(
+    world_at: WorldAt,
+) -> None:
     """``--max-chunks`` stops early; the candidate needs every chunk; completed chunks are not computed again."""
-    world = make_world(days=3, chunk_bytes=ONE_DAY)
-    run = world.to("approved")
+    world, run = world_at("approved", days=3, chunk_bytes=ONE_DAY)
     assert world.client.run(run, max_chunks=1, as_="ana").chunks.done == 1
     with pytest.raises(StateRefused):
         world.client.validate(run, as_="ana")
@@ -134,10 +130,9 @@ def test_a_partition_whose_right_answer_is_empty_is_emptied_with_consent(make_wo
     assert world.days[0] not in world.files()
 
 
-def test_zombie_output_is_never_adopted(make_world: Make) -> None:
+def test_zombie_output_is_never_adopted(world_at: WorldAt) -> None:
     """Rows that someone appended to the run branch under no adopted attempt do not reach the candidate."""
-    world = make_world(days=2)
-    run = world.to("staged")
+    world, run = world_at("staged", days=2)
     world.sql(f"INSERT INTO {TABLE}.`branch_errata_{run}` VALUES (date'{world.days[0]}', 'zombie', 1, 1, null, null)")
     world.client.validate(run, as_="ana")
     world.client.publish(run, as_="bo")
@@ -152,11 +147,10 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_an_error_of_the_transform_is_told_as_its_own(make_world: Make, name: str) -> None:
+def test_an_error_of_the_transform_is_told_as_its_own(world_at: WorldAt, name: str) -> None:
     """Wherever it comes to light, in Python, in a worker or in Spark, and it is not tried again."""
     call, cause = BROKEN[name]
-    world = make_world(days=1, transform=TRANSFORM.rstrip() + f".{call}\n")
-    run = world.to("approved")
+    world, run = world_at("approved", days=1, transform=TRANSFORM.rstrip() + f".{call}\n")
     with pytest.raises(RunFailed) as failed:
         world.client.run(run, as_="ana")
     failure = failed.value.fields["run"].failures[0]

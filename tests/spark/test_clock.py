@@ -16,6 +16,7 @@ import pytest
 from errata.errors import EngineError
 from errata.failpoints import arm
 from support.world import World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 
@@ -62,10 +63,9 @@ def refused() -> Iterator[list[EngineError]]:
     assert "Invalid update timestamp" not in error.value.message
 
 
-def test_a_table_dated_ahead_is_said_before_anything_is_intended_and_published_later(make_world: Make) -> None:
+def test_a_table_dated_ahead_is_said_before_anything_is_intended_and_published_later(world_at: WorldAt) -> None:
     """Ten minutes ahead: the run stays as it was, holds no lock, and the same command publishes when clocks meet."""
-    world = make_world(days=2)
-    run = world.to("validated")
+    world, run = world_at("validated", days=2)
     ahead(world, 600)
     with refused() as told:
         world.client.publish(run, as_="bo")
@@ -82,10 +82,11 @@ def test_a_table_dated_ahead_is_said_before_anything_is_intended_and_published_l
 
 
 @pytest.mark.parametrize("point", ["publish.after_intent", "publish.after_undo", "publish.before_commit"])
-def test_a_table_dated_ahead_in_the_middle_of_a_publication_is_gone_on_with_later(make_world: Make, point: str) -> None:
+def test_a_table_dated_ahead_in_the_middle_of_a_publication_is_gone_on_with_later(
+    world_at: WorldAt, point: str
+) -> None:
     """Not even a fence can be set then; the open intent is settled by the same command once clocks meet."""
-    world = make_world(days=2)
-    run = world.to("validated")
+    world, run = world_at("validated", days=2)
     with arm(point, lambda: ahead(world, 600)), refused():
         world.client.publish(run, as_="bo")
     with refused():
@@ -95,10 +96,9 @@ def test_a_table_dated_ahead_in_the_middle_of_a_publication_is_gone_on_with_late
     assert [row for row in world.rows() if row[0] in world.days] == world.expected()
 
 
-def test_staging_and_validating_say_it_as_well(make_world: Make) -> None:
+def test_staging_and_validating_say_it_as_well(world_at: WorldAt) -> None:
     """The guard and the run branch are refused before Spark computes anything, and so is the candidate."""
-    world = make_world(days=1)
-    run = world.to("approved")
+    world, run = world_at("approved", days=1)
     ahead(world, 600)
     with refused():
         world.client.run(run, as_="ana")
@@ -111,9 +111,8 @@ def test_staging_and_validating_say_it_as_well(make_world: Make) -> None:
     world.client.validate(run, as_="ana")
 
 
-def test_a_clock_that_is_half_a_minute_ahead_is_nothing(make_world: Make) -> None:
+def test_a_clock_that_is_half_a_minute_ahead_is_nothing(world_at: WorldAt) -> None:
     """Iceberg forgives a minute, and so does the check."""
-    world = make_world(days=1)
-    run = world.to("validated")
+    world, run = world_at("validated", days=1)
     ahead(world, 30)
     assert world.client.publish(run, as_="bo").state == "published"

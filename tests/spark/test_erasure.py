@@ -63,7 +63,7 @@ def test_someone_without_rows_in_the_scope_holds_up_nothing_but_one_look(make_wo
         world.client.publish(run, as_="bo")
     world.client.validate(run, as_="ana")
     view = world.client.publish(run, as_="bo")
-    assert world.client._workspace.ledger.publications.get(view.publication_id).release["watermark"]
+    assert world.ledger.publications.get(view.publication_id).release["watermark"]
     world.client.rollback(run, reason="undo", as_="bo")
     assert world.rows() == world.wrong()
 

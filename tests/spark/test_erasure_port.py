@@ -16,7 +16,7 @@ Make = Callable[..., World]
 
 def listed(world: World) -> FakeSuppressions:
     fake = FakeSuppressions()
-    world.client._workspace.engines.suppressions = fake  # type: ignore[misc]
+    world.engines.suppressions = fake  # type: ignore[misc]
     return fake
 
 
@@ -36,10 +36,10 @@ def test_a_list_that_grew_after_the_verdict_stops_the_publication(make_world: Ma
     ):
         world.client.publish(run, as_="bo")
     assert world.snapshot() == head
-    assert world.client._workspace.ledger.publications.list_open() == ()
+    assert world.ledger.publications.list_open() == ()
     world.client.validate(run, as_="ana")
     view = world.client.publish(run, as_="bo")
-    assert world.client._workspace.ledger.publications.get(view.publication_id).release["watermark"] == "2"
+    assert world.ledger.publications.get(view.publication_id).release["watermark"] == "2"
     assert world.rows() == world.expected()
 
 
@@ -74,4 +74,4 @@ def test_a_rollback_does_not_bring_back_someone_on_the_list(make_world: Make) ->
     back = world.client.rollback(run, partitions=world.days[1], reason="undo", as_="bo")
     assert back.partitions == (world.days[1],)
     assert len(fake.asked) == 2, "a list that has not moved is held against the same files once"
-    assert world.client._workspace.ledger.publications.get(back.publication_id).release["watermark"] == "1"
+    assert world.ledger.publications.get(back.publication_id).release["watermark"] == "1"

@@ -13,15 +13,15 @@ from errata.errors import Frozen, PublishConflict
 from errata.failpoints import arm
 from support.attached import start
 from support.world import PRODUCT_FILE, TABLE, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 FREEZES = PRODUCT_FILE.replace("rollback_window: 30d", "rollback_window: 30d, on_live_write: freeze")
 
 
-def test_live_jobs_that_ask_are_held_off_until_the_publication_and_then_write(make_world: Make) -> None:
+def test_live_jobs_that_ask_are_held_off_until_the_publication_and_then_write(world_at: WorldAt) -> None:
     """From the first run to the commit; the live row that waited stands on the corrected day."""
-    world = make_world(days=2, product=FREEZES)
-    run = world.to("approved")
+    world, run = world_at("approved", days=2, product=FREEZES)
     assert errata.live.frozen(world.client, TABLE) == ()
     world.client.run(run, as_="ana")
     for step in (lambda: world.client.validate(run, as_="ana"), lambda: world.client.publish(run, as_="bo")):
@@ -38,24 +38,22 @@ def test_live_jobs_that_ask_are_held_off_until_the_publication_and_then_write(ma
     assert world.client.status(run).freeze is None
 
 
-def test_a_live_write_between_plan_and_freeze_is_told_before_anything_is_computed(make_world: Make) -> None:
+def test_a_live_write_between_plan_and_freeze_is_told_before_anything_is_computed(world_at: WorldAt) -> None:
     """Exit 5 with the conflict's own words; live jobs are not held off for a run that cannot publish."""
-    world = make_world(days=2, product=FREEZES)
-    run = world.to("approved")
+    world, run = world_at("approved", days=2, product=FREEZES)
     world.live(world.days[1])
     with pytest.raises(PublishConflict) as conflict:
         world.client.run(run, as_="ana")
     assert conflict.value.fields["partitions"] == [world.days[1]]
     assert "--supersede" in (conflict.value.hint or "")
     assert world.client.status(run).state == "approved"
-    assert world.client._workspace.ledger.progress.attempts(run) == ()
+    assert world.ledger.progress.attempts(run) == ()
     assert errata.live.frozen(world.client, TABLE) == ()
 
 
-def test_a_writer_that_does_not_ask_is_a_conflict_as_ever(make_world: Make) -> None:
+def test_a_writer_that_does_not_ask_is_a_conflict_as_ever(world_at: WorldAt) -> None:
     """A freeze saves time and replaces no check; the error says that someone did not ask."""
-    world = make_world(days=1, product=FREEZES)
-    run = world.to("validated")
+    world, run = world_at("validated", days=1, product=FREEZES)
     with arm("publish.before_commit", lambda: world.live(world.days[0])), pytest.raises(PublishConflict) as conflict:
         world.client.publish(run, as_="bo")
     assert conflict.value.fields["partitions"] == [world.days[0]]
@@ -63,10 +61,9 @@ def test_a_writer_that_does_not_ask_is_a_conflict_as_ever(make_world: Make) -> N
     assert len([row for row in world.rows() if row[1] == "live"]) >= 1
 
 
-def test_a_run_that_starts_while_a_live_job_writes_waits_and_finds_what_it_wrote(make_world: Make) -> None:
+def test_a_run_that_starts_while_a_live_job_writes_waits_and_finds_what_it_wrote(world_at: WorldAt) -> None:
     """No window in which both go: the row is there before the freeze holds, and the run is refused for it."""
-    world = make_world(days=1, product=FREEZES)
-    run = world.to("approved")
+    world, run = world_at("approved", days=1, product=FREEZES)
     refused: list[BaseException] = []
 
     def correct() -> None:
@@ -85,10 +82,9 @@ def test_a_run_that_starts_while_a_live_job_writes_waits_and_finds_what_it_wrote
     assert len(refused) == 1
 
 
-def test_killed_right_after_the_freeze_opened_the_same_command_goes_on(make_world: Make) -> None:
+def test_killed_right_after_the_freeze_opened_the_same_command_goes_on(world_at: WorldAt) -> None:
     """Live jobs are held off meanwhile, for freeze.idle at most; the run is published once."""
-    world = make_world(days=1, product=FREEZES)
-    run = world.to("approved")
+    world, run = world_at("approved", days=1, product=FREEZES)
     place = ("-C", str(world.root), "--as", "ana")
     process = start(world.spark, *place, "run", run, ERRATA_FAILPOINTS="freeze.after_open=kill")
     _, error = process.communicate(timeout=180)

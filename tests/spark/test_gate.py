@@ -9,6 +9,7 @@ import pytest
 from errata.errors import ForeignPartition, PermissionRefused, TransformFailed, UsageError, ValidationRejected
 from errata.gate.measure.scan_plan import compile_plan
 from support.world import PRODUCT, PRODUCT_FILE, TABLE, TRANSFORM, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 COMPARED = PRODUCT_FILE + 'compare:\n  - {name: gross moved, metric: "sum(gross)", warn: 5%, block: 90%}\n'
@@ -45,10 +46,9 @@ def test_a_trial_of_a_broken_transform_says_what_a_run_would_say(make_world: Mak
         world.client.try_out(PRODUCT, world.days[0], as_="ana")
 
 
-def test_a_changed_threshold_is_judged_without_a_scan_and_stays_on_the_record(make_world: Make) -> None:
+def test_a_changed_threshold_is_judged_without_a_scan_and_stays_on_the_record(world_at: WorldAt) -> None:
     """No Spark job runs; the verdict, the audit and later judgements know who changed what and why."""
-    world = make_world(days=2, product=COMPARED)
-    run = world.to("staged")
+    world, run = world_at("staged", days=2, product=COMPARED)
     with pytest.raises(ValidationRejected):
         world.client.validate(run, as_="ana")
     _edit(world, "warn: 5%", "warn: 60%")
@@ -66,10 +66,9 @@ def test_a_changed_threshold_is_judged_without_a_scan_and_stays_on_the_record(ma
     assert (again.already, again.passed, len(again.thresholds)) == (True, True, 1)
 
 
-def test_an_acceptance_is_about_what_was_found_and_not_about_the_name_of_a_rule(make_world: Make) -> None:
+def test_an_acceptance_is_about_what_was_found_and_not_about_the_name_of_a_rule(world_at: WorldAt) -> None:
     """Another threshold is another finding: the same warning has to be accepted again, by a person."""
-    world = make_world(days=2, product=COMPARED)
-    run = world.to("staged")
+    world, run = world_at("staged", days=2, product=COMPARED)
     with pytest.raises(ValidationRejected):
         world.client.validate(run, as_="ana")
     assert world.client.validate(run, accept={"gross moved": "the fix halves it"}, as_="bo").passed
@@ -81,10 +80,9 @@ def test_an_acceptance_is_about_what_was_found_and_not_about_the_name_of_a_rule(
     assert world.client.validate(run, accept={"gross moved": "still right"}, as_="bo").passed
 
 
-def test_thresholds_cannot_smuggle_in_another_measurement(make_world: Make) -> None:
+def test_thresholds_cannot_smuggle_in_another_measurement(world_at: WorldAt) -> None:
     """A rule whose number would be another one is refused, and nothing changes."""
-    world = make_world(days=1, product=COMPARED)
-    run = world.to("staged")
+    world, run = world_at("staged", days=1, product=COMPARED)
     with pytest.raises(ValidationRejected):
         world.client.validate(run, as_="ana")
     _edit(world, 'metric: "sum(gross)"', 'metric: "count(*)"')
@@ -101,10 +99,9 @@ def test_the_number_of_spark_jobs_grows_with_neither_checks_nor_partitions(make_
     assert _gate_jobs(few) == _gate_jobs(many)
 
 
-def test_what_is_committed_after_the_candidate_changes_nothing_judged_and_is_never_published(make_world: Make) -> None:
+def test_what_is_committed_after_the_candidate_changes_nothing_judged_and_is_never_published(world_at: WorldAt) -> None:
     """Rows on the run branch and on the candidate's own branch after the verdict: the same numbers, the same rows."""
-    world = make_world(days=2)
-    run = world.to("staged")
+    world, run = world_at("staged", days=2)
     judged = world.client.validate(run, as_="ana")
     late = f"VALUES (date'{world.days[0]}', 'late', 1, 1, null, null)"
     world.sql(f"INSERT INTO {TABLE}.`branch_errata_{run}` {late}")
@@ -119,7 +116,7 @@ def test_what_is_committed_after_the_candidate_changes_nothing_judged_and_is_nev
 
 def _gate_jobs(world: World) -> int:
     plan = world.plan()
-    workspace = world.client._workspace
+    workspace = world.workspace
     manifest = workspace.ledger.runs.manifest(plan.id, world.client._build_actor("ana"))
     base = str(world.snapshot())
     before = _jobs(world)

@@ -8,18 +8,20 @@ import pytest
 
 from errata.errors import PublishConflict
 from support.world import TABLE, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 COPY_ON_WRITE = {f"write.{verb}.mode": "copy-on-write" for verb in ("delete", "update", "merge")}
 
 
 @pytest.mark.parametrize("shape", ["partitioned, history cut", "shared files"])
-def test_a_rollback_does_not_take_along_what_live_wrote_into_a_column_added_since(make_world: Make, shape: str) -> None:
+def test_a_rollback_does_not_take_along_what_live_wrote_into_a_column_added_since(
+    world_at: WorldAt, shape: str
+) -> None:
     """Rows are compared over the planned columns; the new one must be empty there, or it is a live write."""
     shares = shape == "shared files"
-    world = make_world(days=2, spec="" if shares else "day", properties=COPY_ON_WRITE)
+    world, run = world_at("published", days=2, spec="" if shares else "day", properties=COPY_ON_WRITE)
     hit, other = world.days
-    run = world.to("published")
     world.sql(f"ALTER TABLE {TABLE} ADD COLUMN region string")
     world.sql(f"UPDATE {TABLE} SET region = 'EU' WHERE day = date'{hit}'")
     if not shares:
@@ -37,10 +39,9 @@ def test_a_rollback_does_not_take_along_what_live_wrote_into_a_column_added_sinc
 
 
 @pytest.mark.parametrize("change", ["ADD COLUMN region string", "RENAME COLUMN gross TO net"], ids=["empty", "renamed"])
-def test_a_column_that_is_empty_or_only_renamed_is_no_write(make_world: Make, change: str) -> None:
+def test_a_column_that_is_empty_or_only_renamed_is_no_write(world_at: WorldAt, change: str) -> None:
     """Files were rewritten and history is cut, so content decides: the rows are the same."""
-    world = make_world(days=1)
-    run = world.to("published")
+    world, run = world_at("published", days=1)
     world.sql(f"ALTER TABLE {TABLE} {change}")
     world.sql("CALL lake.system.rewrite_data_files(table => 'fin.sales', options => map('rewrite-all','true'))")
     cut_history(world)
@@ -50,12 +51,11 @@ def test_a_column_that_is_empty_or_only_renamed_is_no_write(make_world: Make, ch
     assert sorted(tuple(row) for row in found) == world.wrong()
 
 
-def test_the_default_of_a_new_column_is_no_write_and_another_value_is(make_world: Make) -> None:
+def test_the_default_of_a_new_column_is_no_write_and_another_value_is(world_at: WorldAt) -> None:
     """Format 3: what comes back reads as the default too, so only other values would be lost."""
-    world = make_world(days=2, properties=COPY_ON_WRITE | {"format-version": "3"})
+    world, run = world_at("published", days=2, properties=COPY_ON_WRITE | {"format-version": "3"})
     hit, other = world.days
-    run = world.to("published")
-    java = world.client._workspace.engines.java
+    java = world.engines.java
     iceberg = java.jvm.org.apache.iceberg
     text, literal = iceberg.types.Types.StringType.get(), iceberg.expressions.Expressions.lit("EU")
     java.load(TABLE).updateSchema().addColumn("region", text, literal).commit()

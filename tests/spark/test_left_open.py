@@ -9,6 +9,7 @@ import pytest
 from errata.failpoints import arm
 from errata.model.refs import pub_tag
 from support.world import TABLE, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 
@@ -21,10 +22,9 @@ def _die() -> None:
     raise _Died
 
 
-def test_a_publication_whose_traces_have_expired_is_known_by_its_files(make_world: Make) -> None:
+def test_a_publication_whose_traces_have_expired_is_known_by_its_files(world_at: WorldAt) -> None:
     """Died after the commit, and nobody came for weeks: tag and snapshot are gone, and it can still be rolled back."""
-    world = make_world(days=2)
-    run = world.to("validated")
+    world, run = world_at("validated", days=2)
     with arm("publish.after_commit", _die), pytest.raises(_Died):
         world.client.publish(run, as_="bo")
     world.live("2026-02-01")
@@ -40,10 +40,9 @@ def test_a_publication_whose_traces_have_expired_is_known_by_its_files(make_worl
 
 
 @pytest.mark.slow
-def test_an_open_publication_on_a_table_that_is_gone_does_not_stop_other_commands(make_world: Make) -> None:
+def test_an_open_publication_on_a_table_that_is_gone_does_not_stop_other_commands(world_at: WorldAt) -> None:
     """Nobody can tell what became of it; cleanup says so and sees to the rest."""
-    world = make_world(days=1)
-    run = world.to("validated")
+    world, run = world_at("validated", days=1)
     with arm("publish.after_intent", _die), pytest.raises(_Died):
         world.client.publish(run, as_="bo")
     world.sql(f"DROP TABLE {TABLE}")

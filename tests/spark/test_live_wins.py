@@ -19,6 +19,7 @@ from errata.live_writers import rebase as rebasing
 from spark.test_conflicts import _once
 from support.attached import start
 from support.world import PRODUCT_FILE, TABLE, World
+from support.worlds import WorldAt
 from unit.evidence.forging import unpacked
 
 Make = Callable[..., World]
@@ -58,7 +59,7 @@ def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_wo
     assert rebased.value.exit_code == 5
     assert rebased.value.fields["partitions"] == [hit]
     assert [row for row in world.rows() if row[1] != "late"] == before
-    ledger = world.client._workspace.ledger
+    ledger = world.ledger
     staged = ledger.progress.chunks(run)[0].snapshot_id
     assert world.client.status(run).state == "running"
     world.client.run(run, as_="ana")
@@ -91,11 +92,10 @@ def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_wo
     assert (hit, "late", Decimal("10.00"), 1) in world.rows()
 
 
-def test_live_wins_a_few_times_and_then_it_is_a_conflict(make_world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_wins_a_few_times_and_then_it_is_a_conflict(world_at: WorldAt, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound holds per run, the error says so and names the freeze; the other partitions can go out."""
+    world, run = world_at("staged", days=2, product=WINS)
     monkeypatch.setattr(rebasing, "MAX_REBASES", 1)
-    world = make_world(days=2, product=WINS)
-    run = world.to("staged")
     late(world, world.days[0])
     with pytest.raises(Rebased):
         world.client.validate(run, as_="ana")
@@ -121,10 +121,9 @@ def test_live_wins_a_few_times_and_then_it_is_a_conflict(make_world: Make, monke
         pytest.param("rebase.after_pin", marks=pytest.mark.slow),
     ],
 )
-def test_killed_while_live_wins_the_next_commands_go_on(make_world: Make, point: str) -> None:
+def test_killed_while_live_wins_the_next_commands_go_on(world_at: WorldAt, point: str) -> None:
     """Recorded as a whole or not at all: one rebase, its pins, one more chunk, one publication."""
-    world = make_world(days=2, product=WINS)
-    run = world.to("validated")
+    world, run = world_at("validated", days=2, product=WINS)
     late(world, world.days[0])
     place = ("-C", str(world.root), "--as", "bo")
     process = start(world.spark, *place, "publish", run, "--yes", ERRATA_FAILPOINTS=f"{point}=kill")
@@ -172,17 +171,16 @@ def test_from_a_table_merged_by_key_the_live_row_is_merged_on_what_live_left(mak
 
 
 def _candidate(world: World, run: str) -> str:
-    newest = world.client._workspace.ledger.candidates.latest(run)
+    newest = world.ledger.candidates.latest(run)
     assert newest is not None
     return newest.snapshot_id or ""
 
 
 @pytest.mark.slow
-def test_where_rows_are_counted_by_chunk_the_whole_chunk_is_computed_again(make_world: Make) -> None:
+def test_where_rows_are_counted_by_chunk_the_whole_chunk_is_computed_again(world_at: WorldAt) -> None:
     """The books balance again: rows in, used and quarantined of every partition, as pinned now."""
     rules = '    partition: day\n    rows:\n      - {name: negative, expression: "amount < 0", action: quarantine}\n'
-    world = make_world(days=2, product=WINS.replace("    partition: day\n", rules, 1))
-    run = world.to("validated")
+    world, run = world_at("validated", days=2, product=WINS.replace("    partition: day\n", rules, 1))
     late(world, world.days[0])
     with pytest.raises(Rebased) as rebased:
         world.client.publish(run, as_="bo")
@@ -215,7 +213,7 @@ def test_compaction_after_a_rebase_is_no_conflict_and_a_service_needs_a_new_rele
     assert world.rows() == world.expected()
 
 
-def test_run_and_validate_in_one_go_until_live_lets_them(make_world: Make, tmp_path: Path) -> None:
+def test_run_and_validate_in_one_go_until_live_lets_them(world_at: WorldAt, tmp_path: Path) -> None:
     """``errata run --validate`` computes again by itself; nobody has to type anything twice."""
     import io
 
@@ -223,8 +221,7 @@ def test_run_and_validate_in_one_go_until_live_lets_them(make_world: Make, tmp_p
     from errata.cli.app.session import CliEnvironment as Terminal
     from errata.cli.main import main
 
-    world = make_world(days=2, product=WINS)
-    run = world.to("approved")
+    world, run = world_at("approved", days=2, product=WINS)
     err = io.StringIO()
     terminal = Terminal(
         open_project=lambda _, **options: errata.open(str(world.root), spark=world.spark, narrate=world.said.append),
@@ -240,10 +237,9 @@ def test_run_and_validate_in_one_go_until_live_lets_them(make_world: Make, tmp_p
 
 
 @pytest.mark.slow
-def test_live_wins_where_partitions_share_files(make_world: Make) -> None:
+def test_live_wins_where_partitions_share_files(world_at: WorldAt) -> None:
     """Content tells which day was written; the shared files of the others are no reason to compute those again."""
-    world = make_world(days=3, product=WINS, spec="")
-    run = world.to("validated")
+    world, run = world_at("validated", days=3, product=WINS, spec="")
     late(world, world.days[1])
     with pytest.raises(Rebased) as rebased:
         world.client.publish(run, as_="bo")

@@ -124,7 +124,7 @@ def test_whole_scope_at_once(make_world: Make, mode: Mode) -> None:
     assert mode.seen(world) == sorted(around + mode.before(world, scope))
     world.client.publish(run, as_="bo")
     assert mode.seen(world) == sorted(around + mode.after(world, scope))
-    publications = [p for p in world.client._workspace.ledger.publications.list(run) if p.state.value == "committed"]
+    publications = [p for p in world.ledger.publications.list(run) if p.state.value == "committed"]
     assert len(publications) == 1
 
 
@@ -263,7 +263,7 @@ def test_in_groups(make_world: Make, mode: Mode) -> None:
     assert mode.seen(world) == sorted(around + mode.before(world, older) + mode.after(world, newer))
     with pytest.raises(PublishHeld):
         world.client.publish(run, as_="bo")
-    with later(world.client._workspace.ledger, hours=2):
+    with later(world.ledger, hours=2):
         world.client.publish(run, as_="bo")
     assert mode.seen(world) == sorted(around + mode.after(world, world.days[1:]))
 

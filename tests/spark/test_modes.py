@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException
 from errata.errors import EngineError, PlanRefused, PublishConflict, RunFailed
 from errata.model.refs import pre_tag, undo_branch
 from support.world import PRODUCT_FILE, TABLE, TRANSFORM, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 
@@ -81,10 +82,9 @@ def test_append_per_partition_rollback(make_world: Make) -> None:
     assert world.rows() == world.wrong(world.days[:1])
 
 
-def test_merge_atomic_whole_scope(make_world: Make) -> None:
+def test_merge_atomic_whole_scope(world_at: WorldAt) -> None:
     """Keys that are not given stay, deleted ones go, the rest is corrected: in one commit that writes no data file."""
-    world = make_world(days=2, product=MERGE, transform=CHANGES)
-    run = world.to("validated")
+    world, run = world_at("validated", days=2, product=MERGE, transform=CHANGES)
     parts = world.client.diff(run).diff.partitions
     assert [(part.removed, part.changed, part.added) for part in parts] == [(1, 1, 0), (1, 1, 0)]
     view = world.client.publish(run, as_="bo")
@@ -118,10 +118,9 @@ def test_merge_keeps_rows_hidden_that_delete_files_had_taken_out(make_world: Mak
 
 
 @pytest.mark.slow
-def test_merge_conflict_detected(make_world: Make) -> None:
+def test_merge_conflict_detected(world_at: WorldAt) -> None:
     """What was merged with is the base; a live write since is a conflict."""
-    world = make_world(days=2, product=MERGE, transform=CHANGES)
-    run = world.to("validated")
+    world, run = world_at("validated", days=2, product=MERGE, transform=CHANGES)
     world.live(world.days[0])
     with pytest.raises(PublishConflict, match=world.days[0]):
         world.client.publish(run, as_="bo")
@@ -187,10 +186,8 @@ def test_corrections_history_kept(make_world: Make) -> None:
     back = [(day, name, kind, new, old) for day, name, kind, old, new in corrected(world, world.days[:1])]
     assert told(world, world.publication(run, 2)) == back
     # what an expiry leaves: no snapshot of before, no undo set
-    ledger = world.client._workspace.ledger
-    world.client._workspace.engines.staging.drop_refs(
-        TABLE, [undo_branch(world.publication(run)), pre_tag(world.publication(run))]
-    )
+    ledger = world.ledger
+    world.engines.staging.drop_refs(TABLE, [undo_branch(world.publication(run)), pre_tag(world.publication(run))])
     assert ledger.facts.list_outbox() == ()
     found = world.client.why(TABLE, world.days[0], key={"account": "a1"})
     gross = {row[1]: row[2] for row in world.expected(world.days[:1])}["a1"]
@@ -201,11 +198,10 @@ def test_corrections_history_kept(make_world: Make) -> None:
     assert (taken_back.after or {})["gross"] == str(gross * 2)
 
 
-def test_rows_on_a_branch_that_was_dropped_meanwhile_are_not_shown(make_world: Make) -> None:
+def test_rows_on_a_branch_that_was_dropped_meanwhile_are_not_shown(world_at: WorldAt) -> None:
     """An append then brings the branch back from main; landing that would show every correction twice."""
-    world = make_world(days=1, product=BESIDE)
-    run = world.to("published")
-    engines = world.client._workspace.engines
+    world, run = world_at("published", days=1, product=BESIDE)
+    engines = world.engines
     before = world.sql(f"SELECT count(*) FROM {CORRECTIONS}")
     branch = engines.beside.open_branch(CORRECTIONS, f"{run}-x9")
     engines.staging.drop_refs(CORRECTIONS, [branch])
@@ -236,10 +232,9 @@ def test_corrections_alone_leave_the_target_alone(make_world: Make) -> None:
 
 
 @pytest.mark.slow
-def test_corrections_alone_go_on_from_what_was_told_before(make_world: Make) -> None:
+def test_corrections_alone_go_on_from_what_was_told_before(world_at: WorldAt) -> None:
     """A second run says what changes for those who applied the first; its rollback takes them back to the first."""
-    world = make_world(days=1, product=ALONE.replace(RECONCILE, ""))
-    world.to("published")
+    world, _ = world_at("published", days=1, product=ALONE.replace(RECONCILE, ""))
     place = world.root / "transforms/sales.py"
     place.write_text(place.read_text().replace('F.sum("amount")', '(F.sum("amount") + 1)'))
     second = world.to("published", reason="plus one")
@@ -249,11 +244,10 @@ def test_corrections_alone_go_on_from_what_was_told_before(make_world: Make) -> 
     assert told(world, world.publication(second, 2)) == [(d, a, kind, new, old) for d, a, kind, old, new in plus_one]
 
 
-def test_version_history_kept(make_world: Make) -> None:
+def test_version_history_kept(world_at: WorldAt) -> None:
     """Two runs stand side by side; the view shows what is accepted, and goes back without deleting anything."""
-    world = make_world(days=2, product=VERSION)
-    before = world.rows()
-    first = world.to("published")
+    world, first = world_at("published", days=2, product=VERSION)
+    before = world.wrong()
     assert world.rows() == before
     assert accepted(world) == world.expected()
     place = world.root / "transforms/sales.py"

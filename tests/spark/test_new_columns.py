@@ -14,6 +14,7 @@ from pyiceberg.catalog import load_catalog
 from errata.errors import PublishConflict, RunFailed
 from errata.failpoints import arm
 from support.world import PRODUCT_FILE, TABLE, TRANSFORM, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 
@@ -85,10 +86,9 @@ def test_readers_see_new_columns_with_the_publication_and_not_before(make_world:
     assert dict(again.new_columns) == {}
 
 
-def test_the_second_part_finds_the_columns_and_a_rollback_leaves_them(make_world: Make) -> None:
+def test_the_second_part_finds_the_columns_and_a_rollback_leaves_them(world_at: WorldAt) -> None:
     """Days published later join the same columns; a day taken back has NULL there, the others keep their values."""
-    world = make_world(days=3, product=PRODUCT, transform=BUILD)
-    run = world.to("validated")
+    world, run = world_at("validated", days=3, product=PRODUCT, transform=BUILD)
     first, second, third = world.days
     world.client.publish(run, partitions=[first], as_="bo")
     by_day = {day: {f for (d, _), f in features(world).items() if d == day} for day in world.days}
@@ -111,10 +111,9 @@ def test_the_second_part_finds_the_columns_and_a_rollback_leaves_them(make_world
     assert len(undo) == 4, "two publications and two rollbacks can still be undone"
 
 
-def test_a_live_change_of_the_schema_in_between_is_a_conflict(make_world: Make) -> None:
+def test_a_live_change_of_the_schema_in_between_is_a_conflict(world_at: WorldAt) -> None:
     """The field ids of staged files are taken by then; main stays as live left it and a new plan goes through."""
-    world = make_world(days=1, product=PRODUCT, transform=BUILD)
-    run = world.to("validated")
+    world, run = world_at("validated", days=1, product=PRODUCT, transform=BUILD)
     world.sql(f"ALTER TABLE {TABLE} ADD COLUMNS (remark string)")
     rows = world.rows()
     with pytest.raises(PublishConflict, match=r"expected schema 0 .* found schema 1"):
@@ -122,10 +121,9 @@ def test_a_live_change_of_the_schema_in_between_is_a_conflict(make_world: Make) 
     assert (columns(world) & set(NEW), world.rows()) == (set(), rows)
 
 
-def test_a_cancelled_run_leaves_neither_shadow_nor_files(make_world: Make) -> None:
+def test_a_cancelled_run_leaves_neither_shadow_nor_files(world_at: WorldAt) -> None:
     """Main was never touched, and nothing of what was staged stays on disk."""
-    world = make_world(days=2, product=PRODUCT, transform=BUILD)
-    run = world.to("staged")
+    world, run = world_at("staged", days=2, product=PRODUCT, transform=BUILD)
     place = _beside(world)
     assert list(place.rglob("*.parquet"))
     world.client.cancel(run, as_="ana")
@@ -138,12 +136,11 @@ def test_a_cancelled_run_leaves_neither_shadow_nor_files(make_world: Make) -> No
 
 
 def test_columns_that_a_transform_leaves_out_are_null_only_by_override_and_required_ones_never(
-    make_world: Make,
+    world_at: WorldAt,
 ) -> None:
     """Without the override the chunk is refused and says what would help; a NULL in a required column fails it."""
     less = TRANSFORM.replace(', F.count("*").alias("n")', "")
-    world = make_world(days=1, transform=less)
-    run = world.to("approved")
+    world, run = world_at("approved", days=1, transform=less)
     with pytest.raises(RunFailed, match="column n is missing"):
         world.client.run(run, as_="ana")
     world.client.cancel(run, as_="ana")

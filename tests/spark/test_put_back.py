@@ -12,6 +12,7 @@ from errata.failpoints import arm
 from spark import test_modes as modes
 from support.ids import numbered
 from support.world import World
+from support.worlds import WorldAt
 
 At = Callable[[str], tuple[World, str]]
 Make = Callable[..., World]
@@ -125,7 +126,7 @@ def test_what_main_no_longer_holds_is_published_under_a_new_id(at: At, copied: s
     assert world.rows() == world.wrong()
     go_on(world, run, "published")
     assert world.rows() == world.expected()
-    assert world.publication(run, len(world.client._workspace.ledger.publications.list(run))) not in world.lost
+    assert world.publication(run, len(world.ledger.publications.list(run))) not in world.lost
     assert publish(world, run).already
     rollback(world, run)
     assert world.rows() == world.wrong()
@@ -147,7 +148,7 @@ def test_a_publication_that_main_still_holds_is_put_on_the_record(at: At, copied
     head = world.snapshot()
     go_on(world, run, "published")
     assert (world.snapshot(), world.rows()) == (head, world.expected())
-    last = world.client._workspace.ledger.publications.list(run)[-1]
+    last = world.ledger.publications.list(run)[-1]
     assert (last.pub_id in world.lost, last.result_snapshot_id) == (True, str(head))
     assert world.client.audit_verify().ok
     rollback(world, run)
@@ -249,10 +250,9 @@ def test_a_dark_name_of_a_lost_ledger_reads_the_new_candidate(at: At) -> None:
 
 
 @slow
-def test_corrections_are_told_once_whatever_the_ledger_has_forgotten(make_world: Make) -> None:
+def test_corrections_are_told_once_whatever_the_ledger_has_forgotten(world_at: WorldAt) -> None:
     """Told and forgotten: put on the record. Told, taken back and forgotten: told anew."""
-    world = make_world(days=1, product=modes.ALONE)
-    run = world.to("validated")
+    world, run = world_at("validated", days=1, product=modes.ALONE)
     copy = world.copy_ledger()
     publish(world, run)
     world.put_back(copy)
@@ -272,10 +272,9 @@ def _told(world: World) -> list[Any]:
 
 
 @slow
-def test_a_version_number_is_given_once_whatever_the_ledger_has_forgotten(make_world: Make) -> None:
+def test_a_version_number_is_given_once_whatever_the_ledger_has_forgotten(world_at: WorldAt) -> None:
     """The table remembers numbers that the ledger lost; the view shows each row once."""
-    world = make_world(days=1, product=modes.VERSION)
-    run = world.to("validated")
+    world, run = world_at("validated", days=1, product=modes.VERSION)
     copy = world.copy_ledger()
     publish(world, run)
     world.put_back(copy)

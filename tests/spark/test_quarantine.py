@@ -130,7 +130,7 @@ def test_poison_rows_are_set_aside_by_name_and_every_row_is_accounted_for(make_w
     ]
     assert world.client.status(run).input_rows == view.inputs
     assert any(view.table == item["table"] for item in world.client.cleanup(run, as_="ana").kept)
-    workspace = world.client._workspace
+    workspace = world.workspace
     later = replace(workspace, now=lambda: workspace.now() + timedelta(days=40))
     removed = cleanup(later, Actor("ana", "ana", "host", single_user=False), run, dry_run=False).removed
     assert view.table in {item["table"] for item in removed}

@@ -53,10 +53,8 @@ def test_a_report_follows_a_run_from_verdict_to_publication(make_world: Make) ->
 def test_a_partition_touched_outside_the_scope_is_named(make_world: Make) -> None:
     """File sets outside the scope are compared: a file that came, one that went, and a delete file all show."""
     world = make_world(days=3)
-    target = world.client._workspace.ledger.runs.manifest(
-        world.plan(world.days[0]).id, world.client._build_actor("ana")
-    ).target
-    reader = IcebergOutsideReader(world.client._workspace.engines.catalogs)
+    target = world.ledger.runs.manifest(world.plan(world.days[0]).id, world.client._build_actor("ana")).target
+    reader = IcebergOutsideReader(world.engines.catalogs)
     base = str(world.snapshot())
     world.live(world.days[0])
     inside = reader.outside(target, base, str(world.snapshot()), [world.days[0]])

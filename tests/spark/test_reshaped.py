@@ -9,6 +9,7 @@ import pytest
 
 from errata.errors import PublishConflict
 from support.world import TABLE, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 
@@ -28,11 +29,10 @@ def grosses(world: World) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_rollback_works_after_the_table_was_reshaped(make_world: Make, change: str) -> None:
+def test_a_rollback_works_after_the_table_was_reshaped(world_at: WorldAt, change: str) -> None:
     """Nothing of the scope was written since, so the files of before are put back, also under another spec or name."""
-    world = make_world(days=2)
-    before = grosses(world)
-    run = world.to("published")
+    world, run = world_at("published", days=2)
+    before = [(day, account, str(gross)) for day, account, gross, _ in world.wrong()]
     world.sql(f"ALTER TABLE {TABLE} {change}")
     # a live write to another day, under the new shape
     columns = len(world.table().schema().fields)
@@ -43,11 +43,10 @@ def test_a_rollback_works_after_the_table_was_reshaped(make_world: Make, change:
     assert world.client.status(run).state == "rolled_back"
 
 
-def test_a_rollback_over_files_of_another_spec_is_refused_with_the_command_that_works(make_world: Make) -> None:
+def test_a_rollback_over_files_of_another_spec_is_refused_with_the_command_that_works(world_at: WorldAt) -> None:
     """Rows of several days in one file cannot be taken out by file; the hint, typed as it is, puts the rows back."""
-    world = make_world(days=2)
-    before = world.rows()
-    run = world.to("published")
+    world, run = world_at("published", days=2)
+    before = world.wrong()
     world.sql(f"ALTER TABLE {TABLE} DROP PARTITION FIELD day")
     days = ", ".join(f"(date'{day}', 'late', 1.00, 1, null, null)" for day in world.days)
     world.sql(f"INSERT INTO {TABLE} SELECT /*+ COALESCE(1) */ * FROM VALUES {days}")
@@ -60,20 +59,18 @@ def test_a_rollback_over_files_of_another_spec_is_refused_with_the_command_that_
     assert world.rows() == before
 
 
-def test_a_run_planned_before_the_partition_column_was_renamed_is_not_published(make_world: Make) -> None:
+def test_a_run_planned_before_the_partition_column_was_renamed_is_not_published(world_at: WorldAt) -> None:
     """One sentence names both columns and the way on."""
-    world = make_world(days=2)
-    run = world.to("validated")
+    world, run = world_at("validated", days=2)
     world.sql(f"ALTER TABLE {TABLE} RENAME COLUMN day TO business_day")
     with pytest.raises(PublishConflict, match="expected partition column day, found business_day") as refused:
         world.client.publish(run, as_="bo")
     assert f"--supersede {run}" in refused.value.hint
 
 
-def test_a_rollback_by_a_dropped_column_is_one_sentence(make_world: Make) -> None:
+def test_a_rollback_by_a_dropped_column_is_one_sentence(world_at: WorldAt) -> None:
     """The rows cannot be placed any more, and the error says so instead of Java."""
-    world = make_world(days=2)
-    run = world.to("published")
+    world, run = world_at("published", days=2)
     world.sql(f"ALTER TABLE {TABLE} DROP PARTITION FIELD day")
     world.sql(f"ALTER TABLE {TABLE} DROP COLUMN day")
     with pytest.raises(PublishConflict, match=r"column day of lake\.fin\.sales, .* was dropped"):

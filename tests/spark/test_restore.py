@@ -58,7 +58,7 @@ def test_a_day_that_a_foreign_job_spoilt_comes_back_as_it_was(overwriting: Make)
     assert kept == right
     assert {row.produced_by_run_id for row in kept if str(row.day) == world.days[1]} == {run}
     assert any(account == "late" for _, account, *_ in world.rows())
-    manifest = world.client._workspace.ledger.runs.manifest(plan.id)
+    manifest = world.ledger.runs.manifest(plan.id)
     assert manifest.restored is not None
     assert manifest.reconcile == ()
     assert manifest.checks

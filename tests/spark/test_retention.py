@@ -21,16 +21,16 @@ from errata.model.refs import (
 )
 from support.ids import plain_ref
 from support.world import TABLE, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 DAY_MS = 86_400_000
 DELETES = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
 
 
-def test_the_next_command_that_writes_sweeps_what_a_cancelled_run_left(make_world: Make) -> None:
+def test_the_next_command_that_writes_sweeps_what_a_cancelled_run_left(world_at: WorldAt) -> None:
     """Doctor says what can go; a run of the same table removes it in one commit; refs of other ledgers stay."""
-    world = make_world(days=1)
-    first = world.to("staged")
+    world, first = world_at("staged", days=1)
     world.client.cancel(first, as_="ana")
     foreign = "errata_bf-20250101-other-00000000"
     world.sql(f"ALTER TABLE {TABLE} CREATE TAG `{foreign}`")

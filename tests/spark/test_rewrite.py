@@ -14,6 +14,7 @@ from errata.failpoints import arm
 from errata.model.refs import PREFIX
 from spark import test_modes as modes
 from support.world import PRODUCT_FILE, TABLE, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 MERGE_ON_READ = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
@@ -37,11 +38,11 @@ def test_partitions_that_share_files_are_corrected_and_taken_back(make_world: Ma
     assert plan.rewrite["bytes"] > 0
     (told,) = [verdict.message for verdict in plan.verdicts if verdict.rule == "rewrite"]
     assert "days of day are no partitions" in told
-    sealed = world.client._workspace.ledger.runs.manifest(plan.id).target
+    sealed = world.ledger.runs.manifest(plan.id).target
     assert (sealed.mode, sealed.rewrite.files, sealed.shadow is not None) == ("rewrite", plan.rewrite["files"], True)
     run = world.to("published", f"{scope[0]}..{scope[1]}")
     assert world.rows() == sorted([*world.wrong([first, last]), *world.expected(scope)])
-    assert world.client._workspace.ledger.publications.list(run)[0].data_files_written > 0
+    assert world.ledger.publications.list(run)[0].data_files_written > 0
     view = world.client.rollback(run, partitions=scope[0], reason="undo", as_="bo")
     assert view.data_files_written > 0
     assert world.rows() == sorted([*world.wrong([first, scope[0], last]), *world.expected([scope[1]])])
@@ -57,7 +58,7 @@ def test_files_of_one_day_are_exchanged_and_not_written_anew(make_world: Make) -
     plan = world.plan(world.days[0])
     assert plan.rewrite["files"] == 0
     run = world.to("published", world.days[0])
-    assert world.client._workspace.ledger.publications.list(run)[0].data_files_written == 0
+    assert world.ledger.publications.list(run)[0].data_files_written == 0
     assert world.rows() == sorted([*world.expected([world.days[0]]), *world.wrong([world.days[1]])])
     view = world.client.rollback(run, reason="undo", as_="bo")
     assert view.data_files_written == 0
@@ -121,10 +122,9 @@ def test_files_of_an_older_coarser_spec_are_carried_over(make_world: Make) -> No
 
 
 @pytest.mark.slow
-def test_one_run_may_be_published_in_parts_and_be_taken_back_after_expiry(make_world: Make) -> None:
+def test_one_run_may_be_published_in_parts_and_be_taken_back_after_expiry(world_at: WorldAt) -> None:
     """The second part finds files that the first one wrote; the undo branch keeps rows, not the whole table."""
-    world = make_world(days=4, spec="")
-    run = world.to("validated")
+    world, run = world_at("validated", days=4, spec="")
     for part in (world.days[:2], world.days[2:]):
         world.client.publish(run, partitions=list(part), as_="bo")
     assert world.rows() == world.expected()
@@ -167,9 +167,9 @@ def test_an_append_into_partitions_that_may_share_files_is_refused(make_world: M
 def test_rows_that_were_not_written_as_they_were_read_are_not_published(make_world: Make) -> None:
     """What is on the branch is read back and compared, whatever made it differ."""
     world = make_world(days=1, spec="")
-    engines = world.client._workspace.engines
+    engines = world.engines
     run = world.to("planned")
-    target = world.client._workspace.ledger.runs.manifest(run).target
+    target = world.ledger.runs.manifest(run).target
     unstable = world.spark.table(TABLE).withColumn("account", F.expr("reflect('java.util.UUID', 'randomUUID')"))
     publishing = engines.publishing
     guard, _ = publishing.ensure_guard(target)
@@ -219,7 +219,7 @@ def test_evidence_and_the_report_of_shared_files_stand(make_world: Make) -> None
     public = generate_key_pair(world.root / "errata.key").pem
     run = world.to("published", world.days[1])
     assert verify(world.client.evidence(run, as_="bo")[1], [public]).problems == []
-    detail = world.client._workspace.ledger.publications.detail(world.publication(run))
+    detail = world.ledger.publications.detail(world.publication(run))
     assert detail["shared"] == [world.days[1]]
     assert sum(rows for _, _, rows in detail["carried"]) > 0
     world.client.rollback(run, reason="undo", as_="bo")

@@ -10,6 +10,7 @@ import pytest
 from errata.errors import StateRefused
 from support.terminal import answer, text
 from support.world import TABLE, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 SCHEMA = "day date, account string, gross decimal(12,2), n bigint, produced_by_run_id string, restatement_reason string"
@@ -30,11 +31,10 @@ def finish(world: World, told: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_a_main_that_its_owner_set_back_is_told_by_every_command(make_world: Make, act: str) -> None:
+def test_a_main_that_its_owner_set_back_is_told_by_every_command(world_at: WorldAt, act: str) -> None:
     """Publish refuses, status, why and doctor name when and where to; the command that they suggest brings it back."""
-    world = make_world(days=2)
-    start = world.snapshot()
-    run = world.to("published")
+    world, run = world_at("published", days=2)
+    start = world.start
     published = world.snapshot()
     assert world.client.status(run).set_back == ()
     world.sql(ACTS[act].format(start=start))
@@ -57,11 +57,10 @@ def test_a_main_that_its_owner_set_back_is_told_by_every_command(make_world: Mak
     assert world.client.why(TABLE, world.days[0]).set_back is None
 
 
-def test_a_later_run_and_its_rollback_do_not_make_the_first_run_the_truth(make_world: Make) -> None:
+def test_a_later_run_and_its_rollback_do_not_make_the_first_run_the_truth(world_at: WorldAt) -> None:
     """Set back, published by another run, taken back: readers see the old rows, whatever the ledger stands on."""
-    world = make_world(days=1)
-    start = world.snapshot()
-    first = world.to("published")
+    world, first = world_at("published", days=1)
+    start = world.start
     world.sql(ACTS["rollback"].format(start=start))
     later = world.to("published", reason="again")
     assert world.client.status(later).set_back == ()
@@ -71,10 +70,9 @@ def test_a_later_run_and_its_rollback_do_not_make_the_first_run_the_truth(make_w
     assert (found.run_id, found.main_snapshot_id) == (first, str(start))
 
 
-def test_a_rollback_that_the_owner_undid_is_told_too(make_world: Make) -> None:
+def test_a_rollback_that_the_owner_undid_is_told_too(world_at: WorldAt) -> None:
     """Main set to the publication again: readers do not see what was rolled back to."""
-    world = make_world(days=1)
-    run = world.to("published")
+    world, run = world_at("published", days=1)
     published = world.snapshot()
     world.client.rollback(run, reason="undo", as_="bo")
     world.sql(ACTS["set"].format(start=published))
@@ -84,11 +82,10 @@ def test_a_rollback_that_the_owner_undid_is_told_too(make_world: Make) -> None:
 
 
 @pytest.mark.parametrize("is_back", [True, False])
-def test_files_tell_where_history_has_expired(make_world: Make, is_back: bool) -> None:
+def test_files_tell_where_history_has_expired(world_at: WorldAt, is_back: bool) -> None:
     """With the publication's snapshot gone, old files that are live again prove it; a compaction proves nothing."""
-    world = make_world(days=1)
-    start = world.snapshot()
-    run = world.to("published")
+    world, run = world_at("published", days=1)
+    start = world.start
     if is_back:
         world.sql(ACTS["rollback"].format(start=start))
     else:
@@ -97,17 +94,16 @@ def test_files_tell_where_history_has_expired(make_world: Make, is_back: bool) -
     for ref in sorted(world.refs() - {"main"}):
         kind = "BRANCH" if world.table().metadata.refs[ref].snapshot_ref_type == "branch" else "TAG"
         world.sql(f"ALTER TABLE {TABLE} DROP {kind} `{ref}`")
-    table = world.client._workspace.engines.java.load(TABLE)
+    table = world.engines.java.load(TABLE)
     table.expireSnapshots().expireOlderThan(int(time.time() * 1000) + 1000).retainLast(1).commit()
     found = world.client.status(run).set_back
     assert len(found) == int(is_back)
     assert [one.next.split("--")[2] for one in found] == [f"supersede {run} "] * int(is_back)
 
 
-def test_live_writes_and_compactions_set_nothing_back(make_world: Make) -> None:
+def test_live_writes_and_compactions_set_nothing_back(world_at: WorldAt) -> None:
     """What descends from the publication is its history going on."""
-    world = make_world(days=1)
-    run = world.to("published")
+    world, run = world_at("published", days=1)
     world.live(world.days[0])
     world.sql("CALL lake.system.rewrite_data_files(table => 'fin.sales', options => map('rewrite-all','true'))")
     assert world.client.status(run).set_back == ()

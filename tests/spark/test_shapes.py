@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from support.world import PRODUCT_FILE, TABLE, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 
@@ -36,10 +37,9 @@ def test_several_partition_fields_are_one_partition_of_the_product(make_world: M
     assert [r for r in world.rows() if r[0] == world.days[0]] == world.wrong([world.days[0]])
 
 
-def test_a_table_without_a_snapshot_can_be_filled(make_world: Make) -> None:
+def test_a_table_without_a_snapshot_can_be_filled(world_at: WorldAt) -> None:
     """The first snapshot of main is an empty one; the run fills the gap and can be taken back to nothing."""
-    world = make_world(days=2, history=False)
-    run = world.to("published")
+    world, run = world_at("published", days=2, history=False)
     assert world.rows() == world.expected()
     world.client.rollback(run, reason="undo", as_="bo")
     assert world.rows() == []

@@ -13,16 +13,16 @@ import pytest
 from errata.errors import EngineError
 from errata.model.refs import candidate_branch, run_branch
 from support.world import PRODUCT, TABLE, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 
 
-def test_two_different_appends_under_one_fence_void_the_attempt(make_world: Make) -> None:
+def test_two_different_appends_under_one_fence_void_the_attempt(world_at: WorldAt) -> None:
     """Neither is used; equal ones would count as the first."""
-    world = make_world(days=1)
-    run = world.to("staged")
-    staging, target = world.client._workspace.engines.staging, world.client._workspace.ledger.runs.manifest(run).target
-    attempt = world.client._workspace.ledger.progress.attempts(run)[0].attempt_id
+    world, run = world_at("staged", days=1)
+    staging, target = world.engines.staging, world.ledger.runs.manifest(run).target
+    attempt = world.ledger.progress.attempts(run)[0].attempt_id
     assert staging.find_attempt(target, attempt) is not None
     frame = world.spark.table(TABLE).limit(1)
     frame.writeTo(f"{TABLE}.`branch_{run_branch(run)}`").option("snapshot-property.errata.attempt", attempt).append()
@@ -30,11 +30,10 @@ def test_two_different_appends_under_one_fence_void_the_attempt(make_world: Make
         staging.find_attempt(target, attempt)
 
 
-def test_two_candidates_at_once_hold_the_same_rows_each(make_world: Make) -> None:
+def test_two_candidates_at_once_hold_the_same_rows_each(world_at: WorldAt) -> None:
     """Two processes that validate at the same time cannot be mixed up: each has a branch of its own."""
-    world = make_world(days=2)
-    run = world.to("staged")
-    workspace = world.client._workspace
+    world, run = world_at("staged", days=2)
+    workspace = world.workspace
     target, staging = workspace.ledger.runs.manifest(run).target, workspace.engines.staging
     snapshots = [chunk.snapshot_id or "" for chunk in workspace.ledger.progress.chunks(run)]
     paths = [file.path for snapshot in snapshots for file in staging.staged(target, snapshot).files]
@@ -66,10 +65,9 @@ def test_planning_starts_no_jvm_and_opens_no_data_file(make_world: Make) -> None
     assert done.returncode == 0, done.stderr
 
 
-def test_without_java_a_command_that_needs_it_says_so_in_a_sentence(make_world: Make) -> None:
+def test_without_java_a_command_that_needs_it_says_so_in_a_sentence(world_at: WorldAt) -> None:
     """Exit 1, the version that is expected, and no traceback."""
-    world = make_world(days=1)
-    run = world.to("approved")
+    world, run = world_at("approved", days=1)
     command = [sys.executable, "-m", "errata", "-C", str(world.root), "--as", "ana", "run", run]
     environment = {**os.environ, "JAVA_HOME": "/nonexistent"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

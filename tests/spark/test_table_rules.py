@@ -9,6 +9,7 @@ import pytest
 
 from errata.failpoints import arm
 from support.world import TABLE, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 ONE_DAY = "1"  # bytes: every day is a chunk of its own
@@ -17,10 +18,9 @@ EXPIRE = (
 )
 
 
-def test_chunks_are_written_in_order_of_their_partitions_and_not_with_a_file_open_for_each(make_world: Make) -> None:
+def test_chunks_are_written_in_order_of_their_partitions_and_not_with_a_file_open_for_each(world_at: WorldAt) -> None:
     """Without fanout Iceberg asks for rows sorted by partition, so the plan of the write sorts by day."""
-    world = make_world(days=2)
-    world.to("staged")
+    world, _ = world_at("staged", days=2)
     store = world.spark._jsparkSession.sharedState().statusStore()
     runs = store.executionsList()
     plans = [str(runs.apply(n).physicalPlanDescription()) for n in range(runs.size())]
@@ -28,11 +28,10 @@ def test_chunks_are_written_in_order_of_their_partitions_and_not_with_a_file_ope
     assert re.search(r"Sort.*\nInput.*\nArguments: \[day#\d+ ASC NULLS FIRST\], false", write), write
 
 
-def test_an_expiry_keeps_every_snapshot_of_a_run_branch(make_world: Make) -> None:
+def test_an_expiry_keeps_every_snapshot_of_a_run_branch(world_at: WorldAt) -> None:
     """Adopted attempts are old snapshots of the branch; an expiry that keeps one per branch leaves them all."""
-    world = make_world(days=3, chunk_bytes=ONE_DAY)
-    run = world.to("staged")
-    adopted = {int(chunk.snapshot_id or 0) for chunk in world.client._workspace.ledger.progress.chunks(run)}
+    world, run = world_at("staged", days=3, chunk_bytes=ONE_DAY)
+    adopted = {int(chunk.snapshot_id or 0) for chunk in world.ledger.progress.chunks(run)}
     assert len(adopted) == 3
     world.sql(EXPIRE)
     assert adopted <= {snapshot.snapshot_id for snapshot in world.table().snapshots()}
@@ -42,10 +41,9 @@ def test_an_expiry_keeps_every_snapshot_of_a_run_branch(make_world: Make) -> Non
 
 
 @pytest.mark.parametrize("change", ["ADD COLUMN region string", "ADD PARTITION FIELD bucket(4, account)"])
-def test_a_schema_or_spec_that_changed_with_the_commit_is_an_alarm(make_world: Make, change: str) -> None:
+def test_a_schema_or_spec_that_changed_with_the_commit_is_an_alarm(world_at: WorldAt, change: str) -> None:
     """A REST catalog does not assert them, so they are read again once the publication has landed."""
-    world = make_world(days=1)
-    run = world.to("validated")
+    world, run = world_at("validated", days=1)
     with arm("publish.after_commit", lambda: world.sql(f"ALTER TABLE {TABLE} {change}")):
         view = world.client.publish(run, as_="bo")
     assert view.state == "published"

@@ -9,6 +9,7 @@ import pytest
 from errata.errors import UsageError
 from support.terminal import text
 from support.world import PRODUCT_FILE, TABLE, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 
@@ -55,11 +56,10 @@ def test_a_key_is_accepted_as_the_diff_prints_it(make_world: Make) -> None:
         world.client.why(TABLE, world.days[0], key={"day": "17.01.2026"})
 
 
-def test_a_rollback_is_told_with_its_own_people_and_live_writes_are_told_too(make_world: Make) -> None:
+def test_a_rollback_is_told_with_its_own_people_and_live_writes_are_told_too(world_at: WorldAt) -> None:
     """Published by bo, taken back by cy, then written by a job and compacted: who did what, in the order of main."""
-    world = make_world(days=2)
+    world, run = world_at("published", days=2)
     day, other = world.days
-    run = world.to("published")
     world.client.rollback(run, partitions=day, reason="wait for the bank", as_="cy")
     world.live(day, account="late")
     world.live(other, account="late")
@@ -79,10 +79,9 @@ def test_a_rollback_is_told_with_its_own_people_and_live_writes_are_told_too(mak
     assert "+1 −0 rows" in told
 
 
-def test_a_live_write_is_told_of_the_row_that_it_changed_and_of_no_other(make_world: Make) -> None:
+def test_a_live_write_is_told_of_the_row_that_it_changed_and_of_no_other(world_at: WorldAt) -> None:
     """With a key, a job's write to another row of the partition is left out."""
-    world = make_world(days=1)
-    world.to("published")
+    world, _ = world_at("published", days=1)
     world.sql(f"UPDATE {TABLE} SET gross = 7.77 WHERE account = 'a0'")
     changed = world.client.why(TABLE, world.days[0], key={"account": "a0"}).history
     assert [one.action for one in changed] == ["live", "published", "live"]
@@ -120,18 +119,16 @@ def test_a_part_of_the_key_shows_each_row_by_itself(make_world: Make) -> None:
     assert [row.key["account"] for row in everyone.rows] == ["a0", "a1", "a1", "a2"]
 
 
-def test_what_cannot_name_a_row_is_refused(make_world: Make) -> None:
+def test_what_cannot_name_a_row_is_refused(world_at: WorldAt) -> None:
     """A column that is no part of the key would find other rows before than after."""
-    world = make_world(days=1)
-    world.to("published")
+    world, _ = world_at("published", days=1)
     code, told = text(world, f"errata why {TABLE} {world.days[0]} --key gross=1.00")
     assert (code, "expected columns of the key of fin.sales: day, account" in told) == (2, True), told
 
 
-def test_many_rows_are_shown_up_to_a_number_and_that_is_said(make_world: Make) -> None:
+def test_many_rows_are_shown_up_to_a_number_and_that_is_said(world_at: WorldAt) -> None:
     """The note names the column that tells them apart."""
-    world = make_world(days=1, rows=25)
-    world.to("published")
+    world, _ = world_at("published", days=1, rows=25)
     view = world.client.why(TABLE, world.days[0], key={"day": world.days[0]})
     assert len(view.rows) == 20
     assert "more rows fit than the 20 that are shown; --key account=… tells them apart" in view.note

@@ -17,6 +17,7 @@ from errata.cli.app.session import to_json_text
 from errata.errors import CostCapReached, ErrataError, Nondeterministic, RunFailed, ValidationRejected
 from errata.views import ValidateView
 from support.world import PRODUCT_FILE, TRANSFORM, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 ONE_DAY = "1"  # bytes: every day is a chunk of its own
@@ -99,28 +100,28 @@ def test_a_chunk_that_never_works_is_quarantined_and_the_rest_goes_on(make_world
         world.client.run(run, as_="ana")
     counts = failed.value.fields["run"].chunks
     assert (counts.done, counts.quarantined) == (2, 1)
-    attempts = [a for a in world.client._workspace.ledger.progress.attempts(run) if a.error_code == "engine"]
+    attempts = [a for a in world.ledger.progress.attempts(run) if a.error_code == "engine"]
     assert len(attempts) == 3
     assert world.client.retry(run, as_="ana").state == "running"
 
 
-def test_out_of_memory_makes_chunks_smaller(make_world: Make) -> None:
+def test_out_of_memory_makes_chunks_smaller(world_at: WorldAt) -> None:
     """A chunk of four days that takes too much is computed in pieces, and the attempt says why."""
     body = "    if len(ctx.partitions) > 2:\n        raise MemoryError('java.lang.OutOfMemoryError: Java heap space')"
-    world = make_world(days=4, transform=wrapped(body))
-    run = world.to("approved")
+    world, run = world_at("approved", days=4, transform=wrapped(body))
     view = world.client.run(run, as_="ana")
     assert (view.state, view.chunks.total) == ("staged", 4)
-    ledger = world.client._workspace.ledger
+    ledger = world.ledger
     assert [a.error_code for a in ledger.progress.attempts(run) if a.state.value == "failed"] == ["memory"]
     assert {chunk.origin for chunk in ledger.progress.chunks(run)} == {"c001"}
     finish(world, run)
 
 
-def test_a_full_disk_parks_the_run_and_costs_the_chunk_nothing(make_world: Make, tmp_path: Path) -> None:
+def test_a_full_disk_parks_the_run_and_costs_the_chunk_nothing(world_at: WorldAt, tmp_path: Path) -> None:
     """The worker stops with a clear error; the same command goes on when there is room again."""
-    world = make_world(days=2, chunk_bytes=ONE_DAY, transform=once(tmp_path / "mark", "raise OSError(28, 'full')"))
-    run = world.to("approved")
+    world, run = world_at(
+        "approved", days=2, chunk_bytes=ONE_DAY, transform=once(tmp_path / "mark", "raise OSError(28, 'full')")
+    )
     with pytest.raises(ErrataError) as stopped:
         world.client.run(run, parallel=1, as_="ana")
     assert stopped.value.code == "storage"
@@ -128,19 +129,18 @@ def test_a_full_disk_parks_the_run_and_costs_the_chunk_nothing(make_world: Make,
     assert world.client.status(run).state == "running"
     view = world.client.run(run, as_="ana")
     assert view.state == "staged"
-    assert all(chunk.tries == 1 for chunk in world.client._workspace.ledger.progress.chunks(run))
+    assert all(chunk.tries == 1 for chunk in world.ledger.progress.chunks(run))
     finish(world, run)
 
 
-def test_pause_and_resume_from_elsewhere(make_world: Make, tmp_path: Path) -> None:
+def test_pause_and_resume_from_elsewhere(world_at: WorldAt, tmp_path: Path) -> None:
     """Chunks in flight finish, nothing new starts, and the waiting worker goes on after resume."""
     gate = tmp_path / "gate"
     body = (
         "    import time\n    from pathlib import Path\n"
         f"    while not Path({str(gate)!r}).exists():\n        time.sleep(0.02)"
     )
-    world = make_world(days=3, chunk_bytes=ONE_DAY, transform=wrapped(body))
-    run = world.to("approved")
+    world, run = world_at("approved", days=3, chunk_bytes=ONE_DAY, transform=wrapped(body))
     worker = Background(world, run, parallel=1)
     until(lambda: world.client.status(run).chunks.running == 1)
     assert world.client.pause(run, as_="ana").state == "paused"
@@ -154,14 +154,13 @@ def test_pause_and_resume_from_elsewhere(make_world: Make, tmp_path: Path) -> No
     finish(world, run)
 
 
-def test_cancel_now_stops_the_spark_jobs_within_a_heartbeat(make_world: Make, monkeypatch: Any) -> None:
+def test_cancel_now_stops_the_spark_jobs_within_a_heartbeat(world_at: WorldAt, monkeypatch: Any) -> None:
     """The worker learns it from its lease, its jobs are cancelled, and nothing is adopted."""
     monkeypatch.setenv("ERRATA_LEASE_SECONDS", "2")
     slow = wrapped(
         "    import time\n    raw = raw.filter(F.udf(lambda a: time.sleep(20) or True, 'boolean')('account'))"
     )
-    world = make_world(days=1, transform=slow)
-    run = world.to("approved")
+    world, run = world_at("approved", days=1, transform=slow)
     worker = Background(world, run)
     until(lambda: world.client.status(run).chunks.running == 1)
     time.sleep(2)
@@ -183,7 +182,7 @@ def test_the_rest_waits_for_the_canary(make_world: Make) -> None:
     judged = log.index("fact.canary")
     assert log[:judged].count("chunk.claimed") == 1
     assert log[judged:].count("chunk.claimed") == 3
-    fact = world.client._workspace.ledger.facts.list(run)["canary"]
+    fact = world.ledger.facts.list(run)["canary"]
     assert fact["partitions"] == ["2026-01-04"]
     assert "1 chunk of this run" in fact["basis"]
     finish(world, run)
@@ -269,7 +268,7 @@ def test_the_proof_of_determinism_lets_a_pure_transform_run(make_world: Make) ->
     world = make_world(days=3, chunk_bytes=ONE_DAY)
     run = world.to("approved", prove_determinism=2)
     world.client.run(run, max_chunks=1, as_="ana")
-    proof = world.client._workspace.ledger.facts.list(run)["determinism"]
+    proof = world.ledger.facts.list(run)["determinism"]
     assert len(proof["chunks"]) == 2
     world.client.run(run, as_="ana")
     assert actions(world, run).count("fact.determinism") == 1
@@ -314,10 +313,11 @@ def test_a_health_signal_pauses_and_resumes_the_run_by_itself(make_world: Make) 
     finish(world, run)
 
 
-def test_limits_hold_over_the_whole_run(make_world: Make) -> None:
+def test_limits_hold_over_the_whole_run(world_at: WorldAt) -> None:
     """Two commits an hour: two chunks, then nothing starts; a worker may leave and come back."""
-    world = make_world(days=3, chunk_bytes=ONE_DAY, project="throttle: {chunks: 1, commits_per_hour: 2}\n")
-    run = world.to("approved")
+    world, run = world_at(
+        "approved", days=3, chunk_bytes=ONE_DAY, project="throttle: {chunks: 1, commits_per_hour: 2}\n"
+    )
     assert world.client.run(run, parallel=3, max_chunks=2, as_="ana").chunks.done == 2
     worker = Background(world, run)
     until(lambda: any("commits per hour" in line for line in world.said))
@@ -332,7 +332,7 @@ def test_a_run_stops_hard_at_its_cap(make_world: Make) -> None:
     world.configure("max_partitions: 400", "max_partitions: 400, max_usd: 60")
     run = world.to("approved")
     world.client.run(run, max_chunks=1, as_="ana")
-    cost = world.client._workspace.ledger.progress.attempts(run)[0].cost
+    cost = world.ledger.progress.attempts(run)[0].cost
     assert min(cost["jobs"], cost["tasks"], cost["core_ms"], cost["output_bytes"]) > 0
     world.configure("core_hour_usd: 0.01", "core_hour_usd: 9999999")
     with pytest.raises(CostCapReached, match="expected at most 60 USD"):

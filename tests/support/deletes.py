@@ -17,7 +17,7 @@ __all__ = ["add_deletes", "delete_files", "delete_position", "delete_rows", "row
 
 def delete_rows(world: World, *, partition: str | None, **values: str) -> str:
     """Delete the rows that have these values by an equality delete; no partition is a global one. Answers its path."""
-    java = world.client._workspace.engines.java
+    java = world.engines.java
     jvm, table = java.jvm, java.load(TABLE)
     names = jvm.java.util.ArrayList()
     ids = java._gateway.new_array(jvm.int, len(values))
@@ -44,7 +44,7 @@ def delete_rows(world: World, *, partition: str | None, **values: str) -> str:
 
 def delete_position(world: World, path: str, position: int, *, partition: str) -> str:
     """Delete one row of a data file, whether or not that file is live; answers the delete file's path."""
-    java = world.client._workspace.engines.java
+    java = world.engines.java
     jvm, table = java.jvm, java.load(TABLE)
     factory = (
         jvm.org.apache.iceberg.data.GenericFileWriterFactory.Builder(table)
@@ -60,7 +60,7 @@ def delete_position(world: World, path: str, position: int, *, partition: str) -
 
 def add_deletes(world: World, file: Any) -> str:
     """Commit a delete file as a row delta that asks nothing of the table of before."""
-    table = world.client._workspace.engines.java.load(TABLE)
+    table = world.engines.java.load(TABLE)
     head = table.currentSnapshot().snapshotId()
     table.newRowDelta().validateFromSnapshot(head).addDeletes(file).commit()
     return str(file.location())
@@ -68,7 +68,7 @@ def add_deletes(world: World, file: Any) -> str:
 
 def delete_files(world: World) -> Mapping[str, Any]:
     """Path → delete file (in Java) of main's head."""
-    java = world.client._workspace.engines.java
+    java = world.engines.java
     table, found = java.load(TABLE), {}
     manifests = table.currentSnapshot().deleteManifests(table.io()).iterator()
     while manifests.hasNext():

@@ -19,7 +19,7 @@ from errata.ledger import Ledger
 from errata.model.product import Project
 from errata.testing import Lake, MemoryTable
 from errata.testing.memory_engines import MemoryEngines
-from errata.wiring import connect
+from errata.wiring import build_client, open_workspace
 from support.world import FIRST, PRODUCT, PRODUCT_FILE, PROJECT, TABLE, correct_rows, write_raw
 
 __all__ = ["COLUMNS", "MemoryWorld", "build"]
@@ -70,7 +70,10 @@ class MemoryWorld:
 
     def open(self) -> None:
         """Open the project as its files are now; what hooks recorded before is gone."""
-        self.client: Client = connect(self.root, self._build, now=self.lake.clock, narrate=self.said.append)
+        self.workspace = open_workspace(
+            self.root, build_engines=self._build, now=self.lake.clock, narrate=self.said.append
+        )
+        self.client: Client = build_client(self.workspace)
 
     def _build(self, project: Project, ledger: Ledger) -> MemoryEngines:
         self.ledger, self.engines = ledger, MemoryEngines(project, ledger, self.lake, {PRODUCT: self.transform})

@@ -1,56 +1,74 @@
-"""A world as it was: its ledger and its catalog copied back, so that one preparation serves many faults.
+"""A world as it was: every file of its directory is put back, so that one preparation serves many tests.
 
-Data and metadata files are never changed in place, so the two databases and the files that are gone are the whole
-state; what a fault left beside them is what a fault leaves.
+A table's metadata holds absolute paths, so a world keeps its directory. The JVM of the tests has the catalog's database
+open, so the two databases are copied into their files; all other files are copied as files.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
+import tempfile
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import errata
 from support.world import World
 
 __all__ = ["Savepoint"]
 
+_DATABASES = ("ledger.db", "catalog.db")
+
 
 class Savepoint:
-    """The state at one moment of a world whose catalog is in SQLite, also behind REST; one name for each moment."""
+    """The state at one moment of a world whose catalog is in SQLite, also behind REST."""
 
-    def __init__(self, world: World, run: str, name: str = "saved") -> None:
+    def __init__(self, world: World, run: str) -> None:
         self.world = world
         self.run = run
-        self._warehouse = world.root / ".errata/warehouse"
-        self._files = world.root / f".{name}-files"
-        self._copies = {place: place.with_suffix(f".{name}") for place in self._databases()}
-        for place, copy in self._copies.items():
-            _copy(place, copy)
-        # links: a file that is deleted in its place is still there
-        shutil.copytree(self._warehouse, self._files, copy_function=os.link)
+        self._said = tuple(world.said)
+        self._copy = Path(tempfile.mkdtemp(prefix=f"{world.root.name}-", dir=world.root.parent))
+        self._put(world.root, self._copy)
 
     def restore(self) -> World:
-        """The world as it was then, with a client that knows nothing of what came after."""
+        """The world as it was then, with a client and a session that know nothing of what came after."""
         world = self.world
-        world.lost.clear()
         world.client.close()
-        for file in self._files.rglob("*"):
-            place = self._warehouse / file.relative_to(self._files)
-            if file.is_file() and not place.exists():
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.hardlink_to(file)
-        for place, copy in self._copies.items():
-            _copy(copy, place)
-        world.client = errata.open(str(world.root), spark=world.spark, narrate=world.said.append)
+        world.lost.clear()
+        world.said[:] = self._said
+        for name in {*_files(world.root)} - {*_files(self._copy)}:
+            (world.root / name).unlink()
+        self._put(self._copy, world.root)
+        world.open()
         return world
 
-    def _databases(self) -> list[Path]:
-        return [self.world.root / ".errata" / name for name in ("ledger.db", "catalog.db")]
+    def _put(self, source: Path, target: Path) -> None:
+        for name in _files(source):
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            if not _same(source / name, target / name):
+                shutil.copy2(source / name, target / name)
+        for name in _DATABASES:
+            database = Path(".errata", name)
+            if (source / database).exists():
+                _copy_database(source / database, target / database)
 
 
-def _copy(source: Path, target: Path) -> None:
+def _files(root: Path) -> Iterator[Path]:
+    """Every file that is no database and none of its logs, relative to the directory."""
+    for place in root.rglob("*"):
+        if place.is_file() and not place.name.startswith(_DATABASES):
+            yield place.relative_to(root)
+
+
+def _same(one: Path, other: Path) -> bool:
+    """A copy keeps the time of the last change."""
+    if not other.exists():
+        return False
+    a, b = one.stat(), other.stat()
+    return (a.st_size, a.st_mtime_ns) == (b.st_size, b.st_mtime_ns)
+
+
+def _copy_database(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(source, timeout=30)) as old, closing(sqlite3.connect(target, timeout=30)) as new:
         old.backup(new)

@@ -13,14 +13,17 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog import load_catalog
 
-import errata
 from errata.client import Client
+from errata.ledger import Ledger
+from errata.wiring import build_client, open_workspace
+from errata.wiring.engines import ProjectEngines
+from errata.workspace import Workspace
 from support.lakes import Lake, sqlite_lake
 
 if TYPE_CHECKING:
@@ -83,15 +86,23 @@ def build(ctx, raw):
 """
 
 
-@dataclass
+STATES = ("new", "planned", "approved", "staged", "validated", "published")
+
+
+@dataclass(eq=False)
 class World:
-    """One project directory with its lake; ``client`` runs on the shared session."""
+    """One project directory with its lake; ``client`` and ``spark`` are sessions of the shared application."""
 
     root: Path
-    spark: SparkSession
-    client: Client
+    base: SparkSession = field(repr=False)
     days: tuple[str, ...]
     lake: Lake
+    workspace: Workspace = field(init=False, repr=False)
+    engines: ProjectEngines = field(init=False, repr=False)
+    start: int | None = field(init=False, default=None)
+    """Main's head when the world was made."""
+    client: Client = field(init=False)
+    spark: SparkSession = field(init=False)
     said: list[str] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)  # publications of a ledger that an older copy took the place of
 
@@ -126,15 +137,25 @@ class World:
         for name in names:
             write_raw(root, name, rows)
         (root / ".errata").mkdir(exist_ok=True)
-        said: list[str] = []
-        # the client's engine configures its own session of the same application; DDL needs one as well
-        client = errata.open(str(root), spark=base, narrate=said.append)
-        session = client._workspace.engines.runtime.session
-        world = cls(root, session, client, names, lake, said)
+        world = cls(root, base, names, lake)
+        world.open()
         world.create(spec, properties or {})
         if history:
             world.write_history(names)
+        world.start = world.snapshot()
         return world
+
+    def open(self) -> None:
+        """A new client with a session of its own, which does what the live pipeline does as well."""
+        self.workspace = open_workspace(self.root, spark=self.base, narrate=self.said.append)
+        self.engines = cast("ProjectEngines", self.workspace.engines)
+        self.client = build_client(self.workspace)
+        self.spark = self.engines.runtime.session
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger as the client has it open."""
+        return self.workspace.ledger
 
     def configure(self, old: str, new: str) -> None:
         """Change the project file and open it again."""
@@ -142,32 +163,29 @@ class World:
         assert old in place.read_text()
         place.write_text(place.read_text().replace(old, new))
         self.client.close()
-        self._reopen()
+        self.open()
 
     def copy_ledger(self) -> Path:
         """A copy of the ledger as it is now, made while nobody has it open."""
         self.client.close()
         place = self.root / f"ledger-{len(list(self.root.glob('ledger-*')))}.db"
         shutil.copy(self.root / ".errata/ledger.db", place)
-        self._reopen()
+        self.open()
         return place
 
     def put_back(self, copy: Path) -> None:
         """The copy instead of the ledger, as after a restore from a backup."""
-        ledger = self.client._workspace.ledger
-        self.lost |= {one.pub_id for run in ledger.runs.list() for one in ledger.publications.list(run.run_id)}
+        runs = self.ledger.runs.list()
+        self.lost |= {one.pub_id for run in runs for one in self.ledger.publications.list(run.run_id)}
         self.client.close()
         for file in (self.root / ".errata").glob("ledger.db*"):
             file.unlink()
         shutil.copy(copy, self.root / ".errata/ledger.db")
-        self._reopen()
-
-    def _reopen(self) -> None:
-        self.client = errata.open(str(self.root), spark=self.spark, narrate=self.said.append)
+        self.open()
 
     def publication(self, run: str, n: int = 1) -> str:
         """The id of the run's n-th publication or rollback."""
-        return next(one.pub_id for one in self.client._workspace.ledger.publications.list(run) if one.n == n)
+        return next(one.pub_id for one in self.ledger.publications.list(run) if one.n == n)
 
     def create(self, spec: str, properties: Mapping[str, str]) -> None:
         """The target table."""
@@ -206,19 +224,23 @@ class World:
 
     def to(self, state: str, partitions: str | None = None, **options: Any) -> str:
         """A run brought to this state: planned, approved, staged, validated or published."""
-        plan = self.plan(partitions, **options)
+        run = ""
+        for name in STATES[1 : STATES.index(state) + 1]:
+            run = self.step(name, run, partitions, **options)
+        return run
+
+    def step(self, state: str, run: str, partitions: str | None = None, **options: Any) -> str:
+        """One command: the run is now in this state, after the one before it in ``STATES``."""
+        if state == "planned":
+            return str(self.plan(partitions, **options).id)
         steps = {
-            "planned": lambda: None,
-            "approved": lambda: self.client.approve(plan.id, digest=plan.digest, as_="bo"),
-            "staged": lambda: self.client.run(plan.id, as_="ana"),
-            "validated": lambda: self.client.validate(plan.id, as_="ana"),
-            "published": lambda: self.client.publish(plan.id, as_="bo"),
+            "approved": lambda: self.client.approve(run, digest=self.client.show(run).digest, as_="bo"),
+            "staged": lambda: self.client.run(run, as_="ana"),
+            "validated": lambda: self.client.validate(run, as_="ana"),
+            "published": lambda: self.client.publish(run, as_="bo"),
         }
-        for name, act in steps.items():
-            act()
-            if name == state:
-                break
-        return str(plan.id)
+        steps[state]()
+        return run
 
     def table(self) -> Table:
         """The table through pyiceberg, fresh."""

@@ -39,11 +39,13 @@ def open_project(
     which needs Spark. They return a table, or rows as dictionaries.
     """
     from errata.testing.memory_engines import MemoryEngines
-    from errata.wiring import connect
+    from errata.wiring import build_client, open_workspace
 
-    return connect(
-        project,
-        lambda loaded, ledger: MemoryEngines(loaded, ledger, lake, transforms),
-        now=lake.clock,
-        narrate=narrate or (lambda _: None),
+    return build_client(
+        open_workspace(
+            project,
+            build_engines=lambda loaded, ledger: MemoryEngines(loaded, ledger, lake, transforms),
+            now=lake.clock,
+            narrate=narrate or (lambda _: None),
+        )
     )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from errata.project import ProjectProblem
 
-__all__ = ["open_project"]
+__all__ = ["build_client", "open_project", "open_workspace"]
 
 
 def open_project(
@@ -38,36 +38,36 @@ def open_project(
     progress: Callable[[str, int, str], ProgressListener] | None = None,
 ) -> Client:
     """Open the project in this directory; ``spark`` is the caller's session, if Errata should use it."""
-    return connect(
-        project,
-        lambda loaded, ledger: ProjectEngines(loaded, ledger, spark),
-        now=lambda: datetime.now(UTC),
-        narrate=narrate or _print_line,
-        progress=progress or _NoProgress,
-    )
+    return build_client(open_workspace(project, spark=spark, narrate=narrate, progress=progress))
 
 
-def connect(
+def open_workspace(
     project: Path | str,
-    build_engines: Callable[[Project, Ledger], Engines],
     *,
-    now: Callable[[], datetime],
-    narrate: Callable[[str], None],
+    spark: SparkSession | None = None,
+    build_engines: Callable[[Project, Ledger], Engines] | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    narrate: Callable[[str], None] | None = None,
     progress: Callable[[str, int, str], ProgressListener] | None = None,
-) -> Client:
-    """Open the project in this directory on these engines."""
+) -> Workspace:
+    """Open the project for commands, on Spark and Iceberg or on the engines of the caller."""
     from errata.project import load_project
 
     loaded = load_project(project)
     ledger = Ledger.open(loaded.ledger, redact=loaded.redact, wrapping=_build_key_loader(loaded))
-    workspace = Workspace(
+    say = narrate or _print_line
+    return Workspace(
         loaded,
         ledger,
-        build_engines(loaded, ledger),
+        build_engines(loaded, ledger) if build_engines else ProjectEngines(loaded, ledger, spark),
         now=now,
-        narrate=lambda text: narrate(loaded.redact(text)),
+        narrate=lambda text: say(loaded.redact(text)),
         progress=progress or _NoProgress,
     )
+
+
+def build_client(workspace: Workspace) -> Client:
+    """The client of an open workspace."""
 
     def doctor(deep: bool) -> tuple[DoctorCheck, ...]:
         from errata.wiring.doctor import run_checks
