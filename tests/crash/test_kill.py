@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,14 @@ AT = {
     "rollback": [name for name in NAMES if name.startswith("rollback.") and not name.endswith(".after_carry")],
 }
 
+# of commands that change nothing for readers, one each: the simulation (tests/faults) dies around all their requests
+QUICK = {"plan.after_record", "stage.after_commit", "candidate.after_commit"}
+
 LEDGER = ("ledger.before_commit", "ledger.after_commit")  # passed by every command, many times
+
+
+def _mostly_slow(points: list[str]) -> list[Any]:
+    return [point if point in QUICK else pytest.param(point, marks=pytest.mark.slow) for point in points]
 
 
 def test_every_failpoint_is_killed_at_somewhere_here() -> None:
@@ -58,7 +66,7 @@ def test_every_failpoint_is_killed_at_somewhere_here() -> None:
     assert covered == set(NAMES)
 
 
-@pytest.mark.parametrize("point", AT["plan"])
+@pytest.mark.parametrize("point", _mostly_slow(AT["plan"]))
 def test_killed_while_planning_the_same_plan_is_the_same_run(at: At, point: str) -> None:
     """The run is recorded once and its pins are there, whichever step was cut off."""
     world, _ = at("new")
@@ -70,7 +78,7 @@ def test_killed_while_planning_the_same_plan_is_the_same_run(at: At, point: str)
     assert [run.run_id for run in world.client.status().runs] == [plan.id]
 
 
-@pytest.mark.parametrize("point", AT["run"])
+@pytest.mark.parametrize("point", _mostly_slow(AT["run"]))
 def test_killed_while_running_done_chunks_are_kept_and_the_result_is_the_same(at: At, point: str) -> None:
     """Two chunks; the kill hits the second time where that is possible, so one of them is done already."""
     world, run = at("approved")
@@ -85,7 +93,7 @@ def test_killed_while_running_done_chunks_are_kept_and_the_result_is_the_same(at
     _finish(world, run)
 
 
-@pytest.mark.parametrize("point", AT["validate"])
+@pytest.mark.parametrize("point", _mostly_slow(AT["validate"]))
 def test_killed_while_validating_the_verdict_is_the_same(at: At, point: str) -> None:
     """The candidate is found again by its branch, and measurements are not mixed."""
     world, run = at("staged")
@@ -231,8 +239,8 @@ def _publications(world: World) -> int:
 @pytest.mark.parametrize(
     "command",
     [
-        "run",
         "publish",
+        pytest.param("run", marks=pytest.mark.slow),
         pytest.param("validate", marks=pytest.mark.slow),
         pytest.param("rollback", marks=pytest.mark.slow),
     ],

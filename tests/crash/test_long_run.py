@@ -80,6 +80,7 @@ def killed_at(shop: Shop, run: str, partitions: int) -> tuple[set[str], set[str]
     return {c for c, _, _, how in found if how == "adopted"}, {c for c, _, _, how in found if how == "running"}, took
 
 
+@pytest.mark.slow
 def test_a_killed_run_recomputes_only_what_was_in_flight(open_shop: Open) -> None:
     """Killed at two thirds of 120 days in some chunks; the same command in another process finishes it."""
     shop = open_shop(120, 8)

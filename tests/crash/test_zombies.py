@@ -36,6 +36,7 @@ LEASE = 2.0
 PLACES = ("before the write", "inside the write", "after the write")
 
 
+@pytest.mark.slow
 def test_a_stopped_worker_that_wakes_up_is_refused(make_world: Make) -> None:
     """Stopped at each place, taken over, woken: its completion is refused and the result is exact."""
     haunt(make_world(days=3, chunk_bytes="1"), seed=5, rounds=3)

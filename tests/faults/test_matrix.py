@@ -21,7 +21,7 @@ At = Any
 pytestmark = [pytest.mark.spark]
 
 PASSED = [pytest.param(command, point, id=f"{point}") for command in COMMANDS for point in command.points]
-# kills cover the boundaries of the others in every run
+# the simulation dies at the boundaries of the others in every run
 SHORT = [
     one
     if one.values[0].name in ("publish", "rollback")
