@@ -67,9 +67,10 @@ def gateway() -> Any:
     settings = {
         # the file system of local paths is needed before spark.jars would be loaded
         "spark.driver.extraClassPath": ":".join(str(jar) for jar in jars),
-        "spark.driver.memory": "1g",
-        # tests end before the optimising compiler pays for itself
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.memory": "2g",
+        # tests end before the optimising compiler pays for itself; classes of released jars need no second check
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmn1g "
+        "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
     }
     pyspark.SparkContext._ensure_initialized(conf=pyspark.SparkConf(loadDefaults=False).setAll(settings.items()))
     return pyspark.SparkContext._gateway

@@ -25,7 +25,8 @@ _LIMIT_SECONDS = 60
 # Nothing survives the machine, all survives the server: what `kill` loses, a real crash loses too.
 _SETTINGS = (
     "listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off", "full_page_writes=off",
-    "shared_buffers=32MB", "max_connections=150", "timezone=UTC",
+    "wal_level=minimal", "max_wal_senders=0", "autovacuum=off", "shared_buffers=32MB", "max_connections=150",
+    "timezone=UTC",
 )  # fmt: skip
 
 
