@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from errata.errors import SetupError
 from errata.jars import require_jars
 from support import jars as extra_jars
+from support.sharing import add_options, run_shared
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,13 +28,15 @@ settings.register_profile("errata", deadline=None, suppress_health_check=[Health
 settings.load_profile("errata")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of two processes that share a suite."""
+    add_options(parser)
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """``first`` is on the tests of ``spark`` and ``catalogs``: a process with its own session, beside all others."""
-    here = Path(__file__)
-    for item in items:
-        if not {here.with_name("spark"), here.with_name("catalogs")}.isdisjoint(item.path.parents):
-            item.add_marker(pytest.mark.first)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """All tests, or those that this process takes of a suite that is shared."""
+    return run_shared(session)
 
 
 @pytest.fixture(scope="session")
