@@ -16,21 +16,21 @@ def others_at_work(world: World) -> None:
     chance, others, catalog = world.chance, world.others, world.catalog
     if chance.random() < world.writes:
         day, operation = chance.choice(DAYS), chance.choice(["append", "append", "overwrite"])
-        world.note(f"live {operation}", catalog.write(operation, day, f"live {catalog.files} {day}"), day)
+        world.note(f"live {operation}", catalog.write(operation, day, f"live {catalog.writes} {day}"), day)
     if chance.random() < 0.015:
         day = chance.choice(DAYS)
         world.note("compaction", catalog.write("replace", day, None), day)
     if chance.random() < 0.01:
         catalog.expire()
-        world.note("expiry", catalog.main, "")
+        world.note("expiry", catalog.head().id, "")
     if others.random() < world.rates["live delete"]:
         # of a row that is there, that was there once, or that never was
         day = others.choice(DAYS)
         row = others.choice([f"base {day}", "nobody", *sorted(catalog.head().rows(day))])
         world.note("live delete", catalog.delete(day, row), f"{day} of {row}")
     if others.random() < world.rates["main set back"] and (olds := catalog.before_ours()):
-        catalog.main = others.choice(olds)
-        world.note("main set back", catalog.main, "")
+        catalog.set_main(others.choice(olds))
+        world.note("main set back", catalog.head().id, "")
 
 
 def drop_what_it_relies_on(world: World, request: Request) -> None:

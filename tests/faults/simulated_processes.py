@@ -321,7 +321,7 @@ def _publication(world: World, run: Any, branch: str, scope: tuple[str, ...]) ->
     planned = world.plans[run.run_id]
     return Replacement(
         "publish", run.run_id, run.product, run.manifest_digest, PIN, scope,
-        {name: planned.expected[name] for name in scope}, planned.base, files, (snapshot.id,), 30, {branch: 7}, ("d",),
+        {name: planned.expected[name] for name in scope}, planned.base, files, (snapshot.id,), 30, {branch: 7}, ("d", "row"),
     )  # fmt: skip
 
 
@@ -354,7 +354,7 @@ def _undo(world: World, run: Any, scope: tuple[str, ...]) -> Steps:
     return Replacement(
         "rollback", run.run_id, run.product, run.manifest_digest, PIN, scope, expected,
         min(publications, key=lambda one: one.settled_at or "").result_snapshot_id, add,
-        tuple(sources), 30, dict.fromkeys(branches, 30), ("d",),
+        tuple(sources), 30, dict.fromkeys(branches, 30), ("d", "row"),
         own=frozenset(own), rewrite=rewrite, marks=tuple(refs[name] for name in branches),
         rebased={name: one.result_snapshot_id for one in publications for name in by_publication[one.pub_id]},
     )  # fmt: skip

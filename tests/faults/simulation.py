@@ -328,7 +328,7 @@ class World:
         days = tuple(day for chunk in RUNS[run_id] for day in chunk)
         head = self.catalog.head()
         if self.chance.random() < 0.8:
-            self.catalog.refs[base_tag(run_id)] = head.id  # else it expires, as when somebody drops the tag
+            self.catalog.tag(base_tag(run_id), head.id)  # else it expires, as when somebody drops the tag
         self.plans[run_id] = Plan(head.id, planned_files(self, days), {day: head.rows(day) for day in days})
         self.say(f"{run_id} is planned on {head.id}")
 

@@ -12,7 +12,7 @@ from faults.simulated_table import EMPTIED
 from support.invariants import ledger_violations
 
 if TYPE_CHECKING:
-    from faults.simulated_table import Snapshot
+    from faults.simulated_table import State
     from faults.simulation import World
 
 
@@ -132,16 +132,17 @@ def _contents(world: World, db: sqlite3.Connection) -> list[str]:
 def _deleted(world: World, db: sqlite3.Connection) -> list[str]:
     """I4: no commit of ours goes over a delete file that came after the state it was made for."""
     scopes, found = _scopes(world, db), list[str]()
+    ages = {one.id: one.age for one in world.catalog.landed}
     made_on: dict[tuple[str, str], list[int]] = {}  # run and partition → ages of the states it was published on
     for made in world.catalog.landed:
         run_id, pub = made.summary.get("errata.run", ""), made.summary.get("errata.publication", "")
         for name in scopes.get(pub, ()):
             if made.summary["errata.kind"] == "publish":
-                since = int(world.plans[run_id].base)
-                made_on.setdefault((run_id, name), []).append(int(made.id))
+                since = ages[world.plans[run_id].base]
+                made_on.setdefault((run_id, name), []).append(made.age)
             else:
                 since = made_on[run_id, name].pop()
-            later = [one.row for one in made.deletes.values() if one.partition == name and one.added > since]
+            later = [one.row for one in made.deletes if one.partition == name and one.age > since]
             found += [f"I4 {pub} {name}: goes over deletes of {later}"] if later else []
     return found
 
@@ -174,7 +175,7 @@ def _rows(
     return [f"I4 {pub} {name}: before and after {told[0]}, expected {told[1]}"]
 
 
-def _twice(made: Snapshot, name: str, pub: str) -> list[str]:
+def _twice(made: State, name: str, pub: str) -> list[str]:
     rows = [row for f in made.files.values() if f.partition == name for row in f.rows]
     return [f"I4 {pub} {name}: rows twice"] if len(rows) != len(set(rows)) else []
 

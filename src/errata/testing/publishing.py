@@ -38,6 +38,9 @@ class MemoryVersion:
         self._seen = self._table.metadata
         self._scope = Scope.of_pin(self._seen, target)
 
+    def __repr__(self) -> str:
+        return f"{self._target.table} at {self.snapshot_id}"
+
     @property
     def snapshot_id(self) -> str:
         """Main's head."""
@@ -295,9 +298,12 @@ def _require(metadata: Metadata, snapshot_id: str) -> Snapshot:
 def _write_rows(table: MemoryTable, branch: str, rows: Iterable[Stored]) -> str:
     open_branch(table, branch, PUB_TAG_DAYS)
     files = table.write_files(rows)
-    return table.commit(
+    made = table.commit(
         lambda draft: draft.add_snapshot(branch, "append", add=files, summary=_count_files(files, ()))
-    ).snapshot_id
+    )  # fmt: skip
+    if len(made.files) != len(files):
+        raise EngineError(f"branch {branch} of {table.metadata.table} holds more than the rows that were written to it")
+    return made.snapshot_id
 
 
 def _count_files(files: Sequence[MemoryFile], removed: Sequence[str]) -> dict[str, str]:
