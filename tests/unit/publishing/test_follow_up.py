@@ -11,6 +11,7 @@ import pytest
 from errata.errors import RunExpired
 from errata.model.audit import Actor
 from errata.publishing.follow_up import process_outbox
+from errata.publishing.intent import Intent
 
 ANA = Actor("ana", "ana-os", "workspace")
 DAY = "2026-01-01"
@@ -50,7 +51,9 @@ class World:
             ),
             publications=SimpleNamespace(
                 get=publication,
-                detail=lambda _pub: {"with_deletes": self.with_deletes, "versions": self._versions()},
+                detail=lambda _pub: Intent(
+                    "publish", (DAY,), "", with_deletes=tuple(self.with_deletes), versions=self._versions()
+                ).to_dict(),
             ),
             runs=SimpleNamespace(manifest=lambda _run, _actor: manifest),
             partitions=SimpleNamespace(

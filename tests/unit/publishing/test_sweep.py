@@ -15,6 +15,7 @@ from errata.ledger import current_owner, is_owner_dead
 from errata.model.manifest import Chunk
 from errata.model.refs import GUARD, base_tag, pre_tag, run_branch, undo_branch
 from errata.model.run import AttemptState, RunState
+from errata.publishing.intent import Intent
 from errata.publishing.leftovers import find_removable_refs
 from errata.publishing.sweep import find_leftovers, find_unknown_refs, sweep_refs
 from support.office import ANA, DAYS, Office, office
@@ -65,8 +66,8 @@ class Place:
         """A publication of everything, just now."""
         self.house.judged()
         made = self.house.ledger.publications.intend(
-            self.run, "publish", DAYS, table=TABLE, person="bo", reason="", detail={"rewrite": {}}, lease_seconds=60,
-            actor=ANA,
+            self.run, "publish", DAYS, table=TABLE, person="bo", reason="",
+            detail=Intent("publish", DAYS, "").to_dict(), lease_seconds=60, actor=ANA,
         )  # fmt: skip
         self.house.ledger.publications.settle(
             made.pub_id, "committed", actor=ANA, snapshot_id="7", data_files_written=0
