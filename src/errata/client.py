@@ -271,12 +271,9 @@ class Client:
         actor = self._actor(None)
         watch_guard(self._workspace, actor)
         if run_id is not None:
-            run = self._workspace.ledger.runs.get(run_id)
-            manifest = self._workspace.ledger.runs.manifest(run.run_id, actor)
-            known = self._heads.get(run.run_id)
-            self._heads[run.run_id] = notice_live_writes(
-                self._workspace, actor, run, manifest, "status", known_head=known
-            )
+            context = self._workspace.open_run(run_id, actor)
+            known = self._heads.get(context.run_id)
+            self._heads[context.run_id] = notice_live_writes(context, "status", known_head=known)
         return status.build_status(self._workspace, actor, run_id)
 
     def next_steps(self, run_id: str, *, is_reviewed: bool = False) -> tuple[str, ...]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from errata.errors import NotFound
-from errata.ledger import Ledger
-from errata.model.manifest import Code
+from errata.ledger import Ledger, RunRecord
+from errata.model.audit import Actor
+from errata.model.manifest import Code, Manifest
 from errata.model.product import Product, Project
 from errata.model.product.throttle import Throttle
 from errata.ports.compute import ChunkEngine, StagingTable
@@ -121,6 +122,11 @@ class Workspace:
     narrate: Callable[[str], None]
     progress: Callable[[str, int, str], ProgressListener]
 
+    def open_run(self, run_id: str, actor: Actor) -> RunContext:
+        """The run as it is now, with its sealed manifest, for this person."""
+        run = self.ledger.runs.get(run_id)
+        return RunContext(self, actor, run, self.ledger.runs.manifest(run.run_id, actor))
+
     def product(self, name: str) -> Product:
         """The product with this name; raises ``NotFound`` if the project has none."""
         found = self.project.products.get(name)
@@ -141,3 +147,32 @@ class Workspace:
             known = ", ".join(sorted(one.target.table for one in products)) or "none"
             raise NotFound(f"{table} is not a governed table of this project; expected one of {known}")
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """One run in a workspace, and the person who acts on it."""
+
+    workspace: Workspace
+    actor: Actor
+    run: RunRecord
+    manifest: Manifest
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of the workspace."""
+        return self.workspace.ledger
+
+    @property
+    def engines(self) -> Engines:
+        """The engines of the workspace."""
+        return self.workspace.engines
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self.run.run_id
+
+    def reload(self) -> RunContext:
+        """The same with the state that the run has now."""
+        return replace(self, run=self.ledger.runs.get(self.run_id))

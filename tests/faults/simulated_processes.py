@@ -321,7 +321,8 @@ def _publication(world: World, run: Any, branch: str, scope: tuple[str, ...]) ->
     planned = world.plans[run.run_id]
     return Replacement(
         "publish", run.run_id, run.product, run.manifest_digest, PIN, scope,
-        {name: planned.expected[name] for name in scope}, planned.base, files, (snapshot.id,), 30, {branch: 7}, ("d", "row"),
+        {name: planned.expected[name] for name in scope}, planned.base, files, (snapshot.id,), 30, {branch: 7},
+        ("d", "row"),
     )  # fmt: skip
 
 

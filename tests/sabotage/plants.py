@@ -127,7 +127,7 @@ PLANTS = (
     Plant(
         "whoever approves is not told what live wrote",
         "commands/plan/approve.py",
-        '        notice_live_writes(workspace, actor, run, manifest, "approve")\n',
+        '        notice_live_writes(RunContext(workspace, actor, run, manifest), "approve")\n',
         "        pass\n",
         (f"{NOTICING}whoever_approves_is_told_of_a_live_write_and_it_is_on_the_record",),
     ),
@@ -220,7 +220,7 @@ PLANTS = (
     Plant(
         "a schema that changed with the commit is no alarm",
         "commands/publish/publish.py",
-        "warnings = _find_shape_changes(version, manifest, snapshot_id)",
+        "warnings = _find_shape_changes(version, context.manifest, snapshot_id)",
         "warnings = ()",
         ("tests/spark/test_table_rules.py::test_a_schema_or_spec_that_changed_with_the_commit_is_an_alarm",),
     ),

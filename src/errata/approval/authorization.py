@@ -32,11 +32,10 @@ from errata.gate.candidate import digest_candidate
 from errata.ledger import CandidateRecord, ReleaseRecord, RunRecord
 from errata.model.approval import QuorumStatus
 from errata.model.audit import Actor
-from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.run import RunState
 from errata.model.table import DataFile
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,87 +90,73 @@ def require_unattended(workspace: Workspace, actor: Actor, run_id: str) -> None:
 
 
 def authorize_publication(
-    workspace: Workspace,
-    actor: Actor,
-    run: RunRecord,
-    manifest: Manifest,
-    *,
-    looked_at: str | None = None,
-    break_glass: str = "",
-    by_itself: bool = False,
+    context: RunContext, *, looked_at: str | None = None, break_glass: str = "", by_itself: bool = False
 ) -> Authorization:
     """Authorise a publication now, or refuse with all unmet preconditions at once; refusals are audited."""
-    found = load_judged_candidate(workspace, run)
-    if run.state not in PUBLISHABLE_STATES or found is None or found.candidate.snapshot_id is None:
-        raise audit_refusal(workspace, actor, run, "publish", not_validated_error(run, "publish", found))
+    found = load_judged_candidate(context.workspace, context.run)
+    if context.run.state not in PUBLISHABLE_STATES or found is None or found.candidate.snapshot_id is None:
+        raise audit_refusal(
+            context.workspace, context.actor, context.run, "publish", not_validated_error(context.run, "publish", found)
+        )
     if looked_at is not None and looked_at != found.subject.digest:
-        raise audit_refusal(workspace, actor, run, "publish", _stale_digest_error(run, looked_at, found))
+        raise audit_refusal(
+            context.workspace, context.actor, context.run, "publish", _stale_digest_error(context.run, looked_at, found)
+        )
     candidate = found.candidate
-    files = workspace.engines.publishing.files_of(
-        manifest.target.staging, found.candidate.snapshot_id, manifest.partitions
+    files = context.engines.publishing.files_of(
+        context.manifest.target.staging, found.candidate.snapshot_id, context.manifest.partitions
     )  # fmt: skip
-    standing = find_valid_release(workspace, run, manifest, found)
-    kind, unreleased = _find_authority(
-        workspace, actor, run, manifest, found, standing, breaks_glass=bool(break_glass), by_itself=by_itself
-    )
-    _require_preconditions(workspace, actor, run, manifest, found, files, unreleased, breaks_glass=bool(break_glass))
-    # nothing is recorded until every precondition holds: a refused publication must not leave a release behind
+    standing = find_valid_release(context.workspace, context.run, context.manifest, found)
+    kind, unreleased = _find_authority(context, found, standing, breaks_glass=bool(break_glass), by_itself=by_itself)
+    _require_preconditions(context, found, files, unreleased, breaks_glass=bool(break_glass))
     # nothing is recorded until every precondition holds: a refused publication must not leave a release behind
     record = standing
     if record is None or break_glass:
-        record, _ = workspace.ledger.releases.record(
-            run.run_id, found.subject.content, candidate_n=candidate.n, person=actor.person, kind=kind, actor=actor,
-            break_glass=break_glass, since=find_release_cutoff(workspace, manifest),
+        record, _ = context.ledger.releases.record(
+            context.run_id, found.subject.content, candidate_n=candidate.n, person=context.actor.person, kind=kind,
+            actor=context.actor, break_glass=break_glass,
+            since=find_release_cutoff(context.workspace, context.manifest),
         )  # fmt: skip
         failpoint("publish.after_release")
     # after the record, so that a crash in between delays the alarm and does not lose it
-    # after the record, so that a crash in between delays the alarm and does not lose it
-    raise_alarm(workspace, actor, run)
-    return Authorization(candidate, files, record, _intent_fields(record, found, actor))
+    raise_alarm(context.workspace, context.actor, context.run)
+    return Authorization(candidate, files, record, _intent_fields(record, found, context.actor))
 
 
 def _require_preconditions(
-    workspace: Workspace,
-    actor: Actor,
-    run: RunRecord,
-    manifest: Manifest,
-    found: JudgedCandidate,
-    files: tuple[DataFile, ...],
-    unreleased: str,
-    *,
-    breaks_glass: bool,
+    context: RunContext, found: JudgedCandidate, files: tuple[DataFile, ...], unreleased: str, *, breaks_glass: bool
 ) -> None:
     """Check every precondition against the current state; refuse with all that fail, and audit the refusal."""
-    stands = evaluate_quorum(workspace, run, manifest)
+    stands = evaluate_quorum(context.workspace, context.run, context.manifest)
     problems = find_unmet(
         Preconditions(
-            manifest_digest=run.manifest_digest,
-            requested_by=manifest.requested_by,
+            manifest_digest=context.run.manifest_digest,
+            requested_by=context.manifest.requested_by,
             approvals=stands,
-            approvers=frozenset(workspace.project.list_with_role(Role.APPROVER)),
+            approvers=frozenset(context.workspace.project.list_with_role(Role.APPROVER)),
             accepted=found.accepted,
             verdict_passed=found.verdict.passed,
             candidate_digest=found.candidate.digest,
-            found_digest=digest_candidate(manifest, files),
+            found_digest=digest_candidate(context.manifest, files),
             unreleased=unreleased,
-            single_user=manifest.single_user and workspace.project.single_user,
+            single_user=context.manifest.single_user and context.workspace.project.single_user,
             breaks_glass=breaks_glass,
         )
     )
     if not problems:
         return
-    hint = f"errata show {run.run_id}"
+    hint = f"errata show {context.run_id}"
     if unreleased:
-        hint = f"errata release {run.run_id} --digest {found.subject.digest}"
+        hint = f"errata release {context.run_id} --digest {found.subject.digest}"
     if not stands.is_met:
-        hint = format_approve_hint(run, stands)
+        hint = format_approve_hint(context.run, stands)
     error = ApprovalRefused(
-        f"publish of {run.run_id} was refused: {'; '.join(problems)}",
+        f"publish of {context.run_id} was refused: {'; '.join(problems)}",
         state="main is unchanged; the staged output is kept",
         hint=hint,
         problems=list(problems),
     )
-    raise audit_refusal(workspace, actor, run, "publish", error)
+    raise audit_refusal(context.workspace, context.actor, context.run, "publish", error)
 
 
 def _stale_digest_error(run: RunRecord, looked_at: str, found: JudgedCandidate) -> ApprovalRefused:
@@ -185,28 +170,20 @@ def _stale_digest_error(run: RunRecord, looked_at: str, found: JudgedCandidate) 
 
 
 def _find_authority(
-    workspace: Workspace,
-    actor: Actor,
-    run: RunRecord,
-    manifest: Manifest,
-    found: JudgedCandidate,
-    standing: ReleaseRecord | None,
-    *,
-    breaks_glass: bool,
-    by_itself: bool,
+    context: RunContext, found: JudgedCandidate, standing: ReleaseRecord | None, *, breaks_glass: bool, by_itself: bool
 ) -> tuple[Literal["publish", "automatic"], str]:
     """The kind of release this publication rests on, and why it is not sufficient (empty when it is)."""
-    is_person = not workspace.project.is_service(actor.person)
+    is_person = not context.workspace.project.is_service(context.actor.person)
     if breaks_glass or standing is not None or (is_person and not by_itself):
         return "publish", ""
-    itself = publishes_itself(workspace, manifest)
+    itself = publishes_itself(context.workspace, context.manifest)
     if itself and is_clean(found.verdict.checks):
         return "automatic", ""
-    rows = workspace.ledger.releases.list(run.run_id)
+    rows = context.ledger.releases.list(context.run_id)
     if rows:
         said = (
             f"the release by {rows[-1].person} no longer counts: "
-            f"{explain_void_release(workspace, run, manifest, found, rows[-1])}"
+            f"{explain_void_release(context.workspace, context.run, context.manifest, found, rows[-1])}"
         )
     else:
         said = "no person has released this candidate"

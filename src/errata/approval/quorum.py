@@ -13,12 +13,11 @@ from errata.errors import ApprovalRefused
 from errata.ledger import ApprovalRecord, RunRecord
 from errata.ledger.store.approvals import QuorumCheck
 from errata.model.approval import QuorumStatus, Voters, count_approvals
-from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Project, Role
 from errata.model.run import FINAL
 from errata.views import ApprovalView, QuorumView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 
 def build_voters(project: Project, owner: str, *, single_user: bool) -> Voters:
@@ -55,20 +54,18 @@ def evaluate_quorum(workspace: Workspace, run: RunRecord, manifest: Manifest) ->
     )
 
 
-def require_approvals(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, action: str
-) -> QuorumStatus:
+def require_approvals(context: RunContext, action: str) -> QuorumStatus:
     """Refuse ``action`` when the approvals of the run no longer meet the quorum."""
-    stands = evaluate_quorum(workspace, run, manifest)
+    stands = evaluate_quorum(context.workspace, context.run, context.manifest)
     if stands.is_met:
         return stands
     error = ApprovalRefused(
-        f"{action} of {run.run_id} was refused; {'; '.join(stands.missing)}",
+        f"{action} of {context.run_id} was refused; {'; '.join(stands.missing)}",
         state="nothing was changed",
-        hint=format_approve_hint(run, stands),
+        hint=format_approve_hint(context.run, stands),
         may=list(stands.may),
     )
-    workspace.ledger.audit.record_refusal(run.run_id, actor, action, error.message)
+    context.ledger.audit.record_refusal(context.run_id, context.actor, action, error.message)
     raise error
 
 

@@ -11,13 +11,12 @@ from errata.gate.row_accounts import collect_row_accounts
 from errata.gate.verdict.findings import CandidateSummary
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord
 from errata.ledger.records import map_partitions_to_chunks
-from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.refs import STEP_DAYS
 from errata.model.run import ChunkState, RunState
 from errata.model.table import DataFile
 from errata.ports.measure import Measurement
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 
 def require_adopted_chunks(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecord, ...]:
@@ -65,61 +64,65 @@ def digest_candidate(manifest: Manifest, files: tuple[DataFile, ...]) -> str:
     return sha256(encode_candidate(manifest, files))
 
 
-def assemble_candidate(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, chunks: Sequence[ChunkRecord]
-) -> CandidateRecord:
+def assemble_candidate(context: RunContext, chunks: Sequence[ChunkRecord]) -> CandidateRecord:
     """Build the candidate from exactly these chunks' files, or return the existing candidate with the same digest."""
     held = map_partitions_to_chunks(chunks)
     adopted = tuple(
         file
         for chunk in chunks
         if chunk.chunk_id in held.values()
-        for file in _read_staged_files(workspace, manifest, chunk)
+        for file in _read_staged_files(context.workspace, context.manifest, chunk)
         # a partition that was recomputed after a live write belongs to its newest chunk only
         if held.get(file.partition or "") == chunk.chunk_id
     )
-    digest, staging, target = digest_candidate(manifest, adopted), workspace.engines.staging, manifest.target
-    known = [c for c in workspace.ledger.candidates.list(run.run_id) if c.digest == digest]
+    digest, staging, target = (
+        digest_candidate(context.manifest, adopted),
+        context.engines.staging,
+        context.manifest.target,
+    )
+    known = [c for c in context.ledger.candidates.list(context.run_id) if c.digest == digest]
     for candidate in reversed(known):
         found = staging.find_candidate(target, candidate.branch)
         if found and candidate.state is not CandidateState.ABANDONED:
-            return workspace.ledger.candidates.record(
-                run.run_id, candidate.n, found.base_snapshot_id, found.snapshot_id, actor
+            return context.ledger.candidates.record(
+                context.run_id, candidate.n, found.base_snapshot_id, found.snapshot_id, context.actor
             )
-    rows = dict.fromkeys(manifest.partitions, 0)
+    rows = dict.fromkeys(context.manifest.partitions, 0)
     for file in adopted:
         rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
     # evidence lists these files long after the branch is gone; the part's name is the digest of its bytes
-    workspace.ledger.parts.put(encode_candidate(manifest, adopted))
+    context.ledger.parts.put(encode_candidate(context.manifest, adopted))
     # the intent names the branch before it exists, so that a repeat after a crash finds the commit and reuses it
-    intended = workspace.ledger.candidates.intend(run.run_id, digest, actor, {"rows": rows})
+    intended = context.ledger.candidates.intend(context.run_id, digest, context.actor, {"rows": rows})
     failpoint("candidate.after_intent")
     paths = [file.path for file in adopted]
-    made = staging.make_candidate(target, run.run_id, intended.branch, manifest.partitions, paths, STEP_DAYS)
+    made = staging.make_candidate(
+        target, context.run_id, intended.branch, context.manifest.partitions, paths, STEP_DAYS
+    )
     failpoint("candidate.after_commit")
-    return workspace.ledger.candidates.record(run.run_id, intended.n, made.base_snapshot_id, made.snapshot_id, actor)
+    return context.ledger.candidates.record(
+        context.run_id, intended.n, made.base_snapshot_id, made.snapshot_id, context.actor
+    )
 
 
-def measure_candidate(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
-) -> tuple[Measurement, ...]:
+def measure_candidate(context: RunContext, candidate: CandidateRecord) -> tuple[Measurement, ...]:
     """Measure this candidate; stored measurements are reused, so a changed threshold never needs a scan."""
-    if stored := workspace.ledger.candidates.measurements(run.run_id, candidate.n):
+    if stored := context.ledger.candidates.measurements(context.run_id, candidate.n):
         return stored
     # imported late: the SQL parser takes half a second to import, and only this needs it
     from errata.gate.measure.scan_plan import compile_plan
 
-    found = workspace.engines.measurer.measure(
-        manifest,
-        compile_plan(manifest),
+    found = context.engines.measurer.measure(
+        context.manifest,
+        compile_plan(context.manifest),
         candidate_snapshot=candidate.snapshot_id or "",
         prior_snapshot=candidate.base_snapshot_id,
-        rebased=workspace.ledger.rebases.list(run.run_id),
+        rebased=context.ledger.rebases.list(context.run_id),
     )
-    found = (*found, *collect_row_accounts(workspace, run, manifest))
+    found = (*found, *collect_row_accounts(context.workspace, context.run, context.manifest))
     failpoint("validate.after_measure")
     # all measurements are stored at once: a partial set would be reused as if it were complete
-    workspace.ledger.candidates.record_measurements(run.run_id, candidate.n, found, actor)
+    context.ledger.candidates.record_measurements(context.run_id, candidate.n, found, context.actor)
     return found
 
 

@@ -13,11 +13,10 @@ from typing import Any, get_type_hints
 from errata.canonical import from_plain, to_plain
 from errata.errors import UsageError
 from errata.ledger import RunRecord
-from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Check, Comparison, Control, Product, Reconciliation
 from errata.model.product.eras import RowLimits
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 RULES = ("checks", "reconcile", "compare", "control", "row_limits")
 """The sections of a product file, and of a manifest, that hold rules with thresholds."""
@@ -117,22 +116,22 @@ def read_threshold_changes(workspace: Workspace, run: RunRecord) -> tuple[Mappin
     return tuple(facts[name] for name in names)
 
 
-def change_thresholds(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, why: str) -> Manifest:
+def change_thresholds(context: RunContext, why: str) -> Manifest:
     """Adopt and record the current thresholds of the product file. Idempotent."""
     if not why.strip():
         raise UsageError("other thresholds were refused; expected a reason, because it is kept")
-    before = with_current_thresholds(workspace, run, manifest)
-    after = apply_thresholds(before, workspace.product(manifest.product))
+    before = with_current_thresholds(context.workspace, context.run, context.manifest)
+    after = apply_thresholds(before, context.workspace.product(context.manifest.product))
     changes = list_threshold_changes(before, after)
     if not changes:
         return before
     value = {
-        "person": actor.person,
+        "person": context.actor.person,
         "why": why,
         "changes": [to_plain(change) for change in changes],
         "rules": {name: to_plain(getattr(after, name)) for name in RULES},
     }
-    number = len(read_threshold_changes(workspace, run)) + 1
-    _, taken = workspace.ledger.facts.record(run.run_id, f"{_FACT_PREFIX}{number}", value, actor)
+    number = len(read_threshold_changes(context.workspace, context.run)) + 1
+    _, taken = context.ledger.facts.record(context.run_id, f"{_FACT_PREFIX}{number}", value, context.actor)
     # another process recorded a change at the same moment: start again from that change
-    return change_thresholds(workspace, actor, run, manifest, why) if taken else after
+    return change_thresholds(context, why) if taken else after

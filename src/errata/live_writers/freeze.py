@@ -24,7 +24,7 @@ from errata.publishing.replacement import examine_version
 from errata.publishing.selection import audit_conflicts
 from errata.text.numbers import format_moment
 from errata.worker.heartbeat import beating
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 FREEZE_POLICY = "freeze"
 S = RunState
@@ -35,41 +35,47 @@ WAIT_SECONDS = 600.0
 
 
 @contextmanager
-def freeze_partitions(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[bool]:
+def freeze_partitions(context: RunContext) -> Iterator[bool]:
     """Keep live jobs out while this command works on the run; yields whether the freeze took effect just now."""
-    freeze = manifest.publish.freeze
-    if manifest.publish.on_live_write != FREEZE_POLICY or freeze is None or run.state not in _FREEZABLE_STATES:
+    freeze = context.manifest.publish.freeze
+    if (
+        context.manifest.publish.on_live_write != FREEZE_POLICY
+        or freeze is None
+        or context.run.state not in _FREEZABLE_STATES
+    ):
         yield False
         return
-    before = workspace.ledger.freezes.find_freeze(run.run_id)
-    opened = _open_freeze(workspace, actor, run, freeze)
+    before = context.ledger.freezes.find_freeze(context.run_id)
+    opened = _open_freeze(context.workspace, context.actor, context.run, freeze)
     # open first and wait afterwards: new live jobs are refused at once, so the wait for the others ends
     if opened.is_open:
         failpoint("freeze.after_open")
-        _wait_for_writers(workspace, actor, run, manifest, opened)
+        _wait_for_writers(context, opened)
     else:
-        workspace.narrate(
-            f"WARNING: the freeze of {run.run_id} expired at {format_moment(opened.at_most)} UTC (freeze.at_most). "
+        context.workspace.narrate(
+            f"WARNING: the freeze of {context.run_id} expired at {format_moment(opened.at_most)} UTC (freeze.at_most). "
             "Live jobs may write again; a write in scope is now a conflict"
         )
     try:
-        with _keep_freeze_alive(workspace, run, freeze):
+        with _keep_freeze_alive(context.workspace, context.run, freeze):
             yield opened.is_open and not (before and before.is_open and before.granted_at)
     except PublishConflict as error:
         if written := error.fields.get("partitions"):
             # this run can no longer publish these partitions, so they need not stay frozen
-            workspace.ledger.freezes.end_freeze(run.run_id, actor, "written by someone else", written)
+            context.ledger.freezes.end_freeze(context.run_id, context.actor, "written by someone else", written)
         raise
 
 
-def refuse_live_writes(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+def refuse_live_writes(context: RunContext) -> None:
     """Refuse a run whose partitions live jobs wrote between plan and freeze, before anything is computed."""
-    with audit_conflicts(workspace, actor, run, "run"):
+    with audit_conflicts(context.workspace, context.actor, context.run, "run"):
         try:
-            order = build_replacement(workspace, run, manifest, _list_unpublished(workspace, run))
-            examine_version(order, workspace.engines.publishing.version(manifest.target), workspace.engines.content)
+            order = build_replacement(
+                context.workspace, context.run, context.manifest, _list_unpublished(context.workspace, context.run)
+            )
+            examine_version(order, context.engines.publishing.version(context.manifest.target), context.engines.content)
         except PublishConflict:
-            workspace.ledger.freezes.end_freeze(run.run_id, actor, "refused")
+            context.ledger.freezes.end_freeze(context.run_id, context.actor, "refused")
             raise
 
 
@@ -88,16 +94,16 @@ def _list_unpublished(workspace: Workspace, run: RunRecord) -> tuple[str, ...]:
     return tuple(name for name in run.partitions if states[name] is PartitionState.UNPUBLISHED)
 
 
-def _wait_for_writers(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, opened: FreezeRecord
-) -> None:
+def _wait_for_writers(context: RunContext, opened: FreezeRecord) -> None:
     ends, said = time.monotonic() + WAIT_SECONDS, False
-    while writing := workspace.ledger.freezes.grant_freeze(run.run_id, actor):
+    while writing := context.ledger.freezes.grant_freeze(context.run_id, context.actor):
         if time.monotonic() > ends:
-            workspace.ledger.freezes.end_freeze(run.run_id, actor, "live jobs went on writing")
-            raise _scope_locked_error(run, manifest, opened, writing)
+            context.ledger.freezes.end_freeze(context.run_id, context.actor, "live jobs went on writing")
+            raise _scope_locked_error(context.run, context.manifest, opened, writing)
         if not said:
-            workspace.narrate(f"waiting for live jobs that write already: {', '.join(map(_format_writer, writing))}")
+            context.workspace.narrate(
+                f"waiting for live jobs that write already: {', '.join(map(_format_writer, writing))}"
+            )
             said = True
         time.sleep(_POLL_SECONDS)
 

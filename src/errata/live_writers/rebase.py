@@ -30,7 +30,7 @@ from errata.ports.tables import InputState
 from errata.publishing.expected_files import build_replacement
 from errata.publishing.replacement import examine_version
 from errata.publishing.selection import audit_conflicts
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 LIVE_WINS = "live_wins"
 MAX_REBASES = 3
@@ -39,53 +39,54 @@ _REBASEABLE_STATES = (RunState.STAGED, RunState.VALIDATED)
 
 
 @contextmanager
-def rebase_on_conflict(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> Iterator[None]:
+def rebase_on_conflict(context: RunContext) -> Iterator[None]:
     """Turn a conflict into a rebase, raised as ``Rebased``, if the plan lets live jobs win."""
     try:
         yield
     except PublishConflict as conflict:
-        if manifest.publish.on_live_write != LIVE_WINS or not conflict.fields.get("partitions"):
+        if context.manifest.publish.on_live_write != LIVE_WINS or not conflict.fields.get("partitions"):
             raise
-        raise _try_rebase(workspace, actor, workspace.ledger.runs.get(run.run_id), manifest, conflict) from conflict
+        raise _try_rebase(context.reload(), conflict) from conflict
 
 
-def rebase_if_written(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+def rebase_if_written(context: RunContext) -> None:
     """Check for live writes before a candidate is assembled, so that an unpublishable candidate is never judged."""
-    if manifest.publish.on_live_write != LIVE_WINS or run.state not in _REBASEABLE_STATES:
+    if context.manifest.publish.on_live_write != LIVE_WINS or context.run.state not in _REBASEABLE_STATES:
         return
-    with audit_conflicts(workspace, actor, run, "validate"), rebase_on_conflict(workspace, actor, run, manifest):
-        order = build_replacement(workspace, run, manifest, manifest.partitions)
-        examine_version(order, workspace.engines.publishing.version(manifest.target), workspace.engines.content)
+    with audit_conflicts(context.workspace, context.actor, context.run, "validate"), rebase_on_conflict(context):
+        order = build_replacement(context.workspace, context.run, context.manifest, context.manifest.partitions)
+        examine_version(order, context.engines.publishing.version(context.manifest.target), context.engines.content)
 
 
-def _try_rebase(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, conflict: PublishConflict
-) -> PublishConflict:
-    n, written = len(workspace.ledger.rebases.facts(run.run_id)) + 1, tuple(conflict.fields["partitions"])
+def _try_rebase(context: RunContext, conflict: PublishConflict) -> PublishConflict:
+    n, written = len(context.ledger.rebases.facts(context.run_id)) + 1, tuple(conflict.fields["partitions"])
     if n > MAX_REBASES:
         return _no_rebase_error(conflict, f"live won {MAX_REBASES} times in this run; it is not computed again")
-    if run.state not in _REBASEABLE_STATES:
+    if context.run.state not in _REBASEABLE_STATES:
         return _no_rebase_error(conflict, "a part of the run is published already, so the rest is not computed again")
-    if others := _find_publications(workspace, run, conflict):
+    if others := _find_publications(context.workspace, context.run, conflict):
         return _no_rebase_error(conflict, f"{', '.join(others)} is a publication; live wins over live jobs only")
-    grain, names = manifest.target.grain, _find_partitions_to_recompute(workspace, run, manifest, written)
-    value, chunks, parts, problems = _pin_again(workspace, run, manifest, names)
+    grain, names = (
+        context.manifest.target.grain,
+        _find_partitions_to_recompute(context.workspace, context.run, context.manifest, written),
+    )
+    value, chunks, parts, problems = _pin_again(context.workspace, context.run, context.manifest, names)
     if problems:
         return _no_rebase_error(conflict, f"the inputs cannot be pinned again: {'; '.join(problems)}")
     # record before tagging: if this process dies in between, any worker creates the tags from the record
     told = {"written": list(written), "snapshots": list(conflict.fields.get("snapshots", ())), **value}
     failpoint("rebase.before_record")
-    workspace.ledger.rebases.record(run.run_id, n, told, chunks, parts, actor)
+    context.ledger.rebases.record(context.run_id, n, told, chunks, parts, context.actor)
     failpoint("rebase.after_record")
-    tag_newest_rebase(workspace, actor, run)
+    tag_newest_rebase(context.workspace, context.actor, context.run)
     failpoint("rebase.after_pin")
-    rest = len(manifest.partitions) - len(names)
+    rest = len(context.manifest.partitions) - len(names)
     return Rebased(
         f"{conflict.message}\nlive wins: {format_ranges(grain, names)} is pinned again and waits to be computed "
         f"(rebase {n} of at most {MAX_REBASES}); the other {rest} keep what was staged",
         state="main is unchanged; the candidate of before is given up, and with it any release",
-        hint=f"errata run {run.run_id} --validate; then a person releases what is new",
-        run_id=run.run_id,
+        hint=f"errata run {context.run_id} --validate; then a person releases what is new",
+        run_id=context.run_id,
         partitions=list(names),
         snapshots=told["snapshots"],
         rebase=n,

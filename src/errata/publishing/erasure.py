@@ -13,31 +13,29 @@ from errata.canonical import digest_of
 from errata.errors import StateRefused
 from errata.ledger import CandidateRecord, RunRecord
 from errata.model.audit import Actor
-from errata.model.manifest import Manifest, TargetPin
+from errata.model.manifest import TargetPin
 from errata.model.partition import format_ranges
 from errata.model.side_tables import find_landing_pin
 from errata.publishing.replacement import Replacement
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 
-def check_candidate_erasure(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord
-) -> None:
+def check_candidate_erasure(context: RunContext, candidate: CandidateRecord) -> None:
     """Check that a candidate holds no rows of listed subjects and record that; refuse it otherwise."""
-    mark = workspace.engines.suppressions.watermark(run.table)
+    mark = context.engines.suppressions.watermark(context.run.table)
     fact = _fact_name(candidate, mark)
-    if not mark or fact in workspace.ledger.facts.list(run.run_id):
+    if not mark or fact in context.ledger.facts.list(context.run_id):
         return
-    staged = {candidate.snapshot_id or "": manifest.partitions}
-    found = workspace.engines.suppressions.held(run.table, manifest.target.staging, staged)
+    staged = {candidate.snapshot_id or "": context.manifest.partitions}
+    found = context.engines.suppressions.held(context.run.table, context.manifest.target.staging, staged)
     if found:
-        told = format_ranges(manifest.target.grain, found)
+        told = format_ranges(context.manifest.target.grain, found)
         raise _record_refusal(
-            workspace, actor, run, "validate",
+            context.workspace, context.actor, context.run, "validate",
             f"its candidate holds rows of suppressed subjects in {told}",
-            f'compute it without them: errata plan {run.product} … --supersede {run.run_id} --reason "…"',
+            f'compute it without them: errata plan {context.run.product} … --supersede {context.run_id} --reason "…"',
         )  # fmt: skip
-    workspace.ledger.facts.record(run.run_id, fact, {"candidate": candidate.n, "watermark": mark}, actor)
+    context.ledger.facts.record(context.run_id, fact, {"candidate": candidate.n, "watermark": mark}, context.actor)
 
 
 def require_erasure_check(workspace: Workspace, actor: Actor, run: RunRecord, candidate: CandidateRecord) -> str:
@@ -52,9 +50,7 @@ def require_erasure_check(workspace: Workspace, actor: Actor, run: RunRecord, ca
     return mark
 
 
-def require_clean_rollback(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, order: Replacement, judged: str = ""
-) -> str:
+def require_clean_rollback(context: RunContext, order: Replacement, judged: str = "") -> str:
     """Watermark for which the rollback was checked; refuses when it would bring back rows of listed subjects.
 
     ``judged`` is the watermark at which the same order passed before: the files are read again only if the list has
@@ -62,21 +58,23 @@ def require_clean_rollback(
     """
     sources = {**dict.fromkeys(order.add_from, order.partitions), **order.rewrite}
     why = "because it puts back files as they were"
-    return _require_no_erased_rows(workspace, actor, run, manifest.target, sources, why, judged)
+    return _require_no_erased_rows(
+        context.workspace, context.actor, context.run, context.manifest.target, sources, why, judged
+    )
 
 
-def require_clean_versions(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str]
-) -> str:
+def require_clean_versions(context: RunContext, scope: Sequence[str]) -> str:
     """Like :func:`require_clean_rollback`, for versions side by side: no stored version may hold such a row.
 
     A partition without an earlier version shows the target's own rows again, which the rollback does not bring back.
     """
-    accepted = workspace.ledger.partitions.accepted(run.table, scope)
+    accepted = context.ledger.partitions.accepted(context.run.table, scope)
     shown = [name for name in scope if accepted[name].stands_on is not None]
-    versions = find_landing_pin(manifest)
-    sources = {workspace.engines.beside.head(versions.table): shown} if shown else {}
-    return _require_no_erased_rows(workspace, actor, run, versions, sources, f"which {versions.table} still holds")
+    versions = find_landing_pin(context.manifest)
+    sources = {context.engines.beside.head(versions.table): shown} if shown else {}
+    return _require_no_erased_rows(
+        context.workspace, context.actor, context.run, versions, sources, f"which {versions.table} still holds"
+    )
 
 
 def _require_no_erased_rows(

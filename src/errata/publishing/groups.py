@@ -37,7 +37,7 @@ from errata.model.run import PublicationState
 from errata.text.numbers import format_moment, plural
 from errata.views import GroupsView, GroupView, StateView
 from errata.worker.pipeline_health import HealthMonitor, Level, Reading
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 _STATE_WORDS = {
     PartitionState.UNPUBLISHED: "waiting",
@@ -56,44 +56,48 @@ def select_group(manifest: Manifest, asked: Sequence[str], states: States, *, na
     return found.partitions if found else tuple(asked)
 
 
-def require_group_ready(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str], early: str | None
-) -> dict[str, Any]:
+def require_group_ready(context: RunContext, scope: Sequence[str], early: str | None) -> dict[str, Any]:
     """Refuse a group that is too large, too early or stopped, or while the live pipeline is unhealthy.
 
     ``early`` is a person's reason not to wait; it lifts the hold and nothing else. Returns what the publication
     records about its group.
     """
-    groups = manifest.publish.groups
+    groups = context.manifest.publish.groups
     if early is not None and not early.strip():
         raise UsageError("--early without a reason was refused; expected why the hold is not waited for")
-    if groups is None or run.state not in PUBLISHABLE_STATES:
+    if groups is None or context.run.state not in PUBLISHABLE_STATES:
         return {}  # a run that has ended or was not validated is refused later, with that reason
     if len(scope) > groups.size:
         error = StateRefused(
-            f"publish of {run.run_id} was refused; expected at most {groups.size} partitions at once "
+            f"publish of {context.run_id} was refused; expected at most {groups.size} partitions at once "
             f"(publish.groups), found {len(scope)}",
             state="main is unchanged",
-            hint=f"errata publish {run.run_id} publishes the next group",
+            hint=f"errata publish {context.run_id} publishes the next group",
         )
-        raise audit_refusal(workspace, actor, run, "publish", error)
-    require_not_stopped(workspace, actor, run)
-    parts = [group for group in _build_groups(manifest) if set(group.partitions) & set(scope)]
-    told: dict[str, Any] = {"n": [group.n for group in parts], "of": len(_build_groups(manifest)), "hold": groups.hold}
+        raise audit_refusal(context.workspace, context.actor, context.run, "publish", error)
+    require_not_stopped(context.workspace, context.actor, context.run)
+    parts = [group for group in _build_groups(context.manifest) if set(group.partitions) & set(scope)]
+    told: dict[str, Any] = {
+        "n": [group.n for group in parts],
+        "of": len(_build_groups(context.manifest)),
+        "hold": groups.hold,
+    }
     told["hold_seconds"] = to_seconds(groups.hold)
     until, now = (
-        compute_hold_end(groups, _find_last_publish_time(workspace.ledger.publications.list(run.run_id))),
-        _now(workspace),
+        compute_hold_end(groups, _find_last_publish_time(context.ledger.publications.list(context.run_id))),
+        _now(context.workspace),
     )
     is_early = until is not None and now < until
     if until is not None and is_early and early is None:
         # not audited: being early is no violation, and a job that polls every minute would fill the audit log
-        raise build_hold_error(run.run_id, groups.hold, until, now)
-    if reading := find_pause_signal(workspace, manifest):
-        raise audit_unhealthy_refusal(workspace, actor, run, reading)
+        raise build_hold_error(context.run_id, groups.hold, until, now)
+    if reading := find_pause_signal(context.workspace, context.manifest):
+        raise audit_unhealthy_refusal(context.workspace, context.actor, context.run, reading)
     if is_early:
-        require_person(workspace, actor, (Role.PUBLISHER,), "publish before the hold is over", run.run_id)
-        workspace.ledger.audit.note(run.run_id, actor, "hold.skipped", {"groups": told["n"], "why": early})
+        require_person(
+            context.workspace, context.actor, (Role.PUBLISHER,), "publish before the hold is over", context.run_id
+        )
+        context.ledger.audit.note(context.run_id, context.actor, "hold.skipped", {"groups": told["n"], "why": early})
         told["early"] = True
     return {"group": told}
 

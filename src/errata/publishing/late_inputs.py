@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 
 from errata.canonical import digest_of, from_plain, to_plain
 from errata.ledger import RunRecord
-from errata.model.audit import Actor
 from errata.model.manifest import InputPin, Manifest, SourceFile
 from errata.model.partition import WHOLE, Grain, sort_oldest_first, widen_partitions
 from errata.model.rebase import split_by_rebase
@@ -23,28 +22,28 @@ from errata.planning.repin import input_from_pin, needs_repin
 from errata.ports.tables import InputState
 from errata.publishing.replacement import first_line
 from errata.views import LateInputView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 LATE_INPUT_SEEN = "input.late"
 _MAX_NAMED_FILES = 5
 """Number of files listed by name; the rest are only counted."""
 
 
-def notice_late_inputs(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, scope: Sequence[str], seen_by: str
-) -> tuple[LateInputView, ...]:
+def notice_late_inputs(context: RunContext, scope: Sequence[str], seen_by: str) -> tuple[LateInputView, ...]:
     """Compare the pinned inputs of these partitions with the current sources; returns changes and records new ones.
 
     Errors are reported and stop nothing.
     """
     try:
-        found = tuple(_find_late_inputs(workspace, run, manifest, scope))
-        known = {(one.input, one.change) for one in read_late_inputs(workspace, run)}
+        found = tuple(_find_late_inputs(context.workspace, context.run, context.manifest, scope))
+        known = {(one.input, one.change) for one in read_late_inputs(context.workspace, context.run)}
         if new := [one for one in found if (one.input, one.change) not in known]:
             told = [{key: value for key, value in to_plain(one).items() if not key.startswith("seen")} for one in new]
-            workspace.ledger.audit.note(run.run_id, actor, LATE_INPUT_SEEN, {"seen_by": seen_by, "inputs": told})
+            context.ledger.audit.note(
+                context.run_id, context.actor, LATE_INPUT_SEEN, {"seen_by": seen_by, "inputs": told}
+            )
     except Exception as error:  # noqa: BLE001  a source that cannot be read now was read when it was pinned
-        workspace.narrate(f"the inputs of {run.run_id} were not looked at again: {first_line(error)}")
+        context.workspace.narrate(f"the inputs of {context.run_id} were not looked at again: {first_line(error)}")
         return ()
     return found
 

@@ -27,7 +27,7 @@ from errata.model.run import AttemptState, PublicationState, RunState
 from errata.publishing.intent import Intent
 from errata.publishing.preview_state import find_preview_refs
 from errata.publishing.selection import read_refs
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 S = RunState
 WHOLE_TABLE = "the table itself"
@@ -43,21 +43,21 @@ def retire_fences(workspace: Workspace, actor: Actor, run_ids: Iterable[str]) ->
             workspace.ledger.chunks.reclaim(run_id, actor=actor, reason="cleanup")
 
 
-def remove_run_tags(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+def remove_run_tags(context: RunContext) -> None:
     """Remove the base and input tags of a fully published run, which would keep old snapshots from expiring."""
-    if run.state is not S.PUBLISHED:
+    if context.run.state is not S.PUBLISHED:
         return
-    wanted = [(run.table, base_tag(run.run_id))]
-    wanted += list(input_tags(run.run_id, manifest.inputs))
+    wanted = [(context.run.table, base_tag(context.run_id))]
+    wanted += list(input_tags(context.run_id, context.manifest.inputs))
     wanted += [
         tag
-        for rebase in workspace.ledger.rebases.list(run.run_id)
-        for tag in list_rebase_tags(run.run_id, run.table, rebase)
+        for rebase in context.ledger.rebases.list(context.run_id)
+        for tag in list_rebase_tags(context.run_id, context.run.table, rebase)
     ]
-    gone = [workspace.engines.pins.remove(table, tag) for table, tag in wanted]
+    gone = [context.engines.pins.remove(table, tag) for table, tag in wanted]
     removed = [{"table": pin.table, "ref": pin.tag} for pin in gone if pin.outcome == "removed"]
     if removed:
-        workspace.ledger.audit.note(run.run_id, actor, "pins.removed", {"removed": removed})
+        context.ledger.audit.note(context.run_id, context.actor, "pins.removed", {"removed": removed})
 
 
 def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tuple[str, str]], list[Mapping[str, str]]]:

@@ -23,33 +23,35 @@ from errata.publishing.conflict import PartitionChanges, classify_changes, find_
 from errata.publishing.expected_files import build_replacement
 from errata.publishing.replacement import Replacement, first_line
 from errata.views import LiveWriteView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 LIVE_WRITE_SEEN = "conflict.seen"
 
 
-def notice_live_writes(
-    workspace: Workspace,
-    actor: Actor,
-    run: RunRecord,
-    manifest: Manifest,
-    seen_by: str,
-    *,
-    known_head: str | None = None,
-) -> str | None:
+def notice_live_writes(context: RunContext, seen_by: str, *, known_head: str | None = None) -> str | None:
     """Look for live writes and record new ones; returns main's head, to pass as ``known_head`` next time.
 
     Errors are reported and stop nothing: this is early notice only, and publish checks again before its commit.
     """
-    if run.state in FINAL or run.state is RunState.PUBLISHING or is_side_table_mode(manifest.publish):
+    if (
+        context.run.state in FINAL
+        or context.run.state is RunState.PUBLISHING
+        or is_side_table_mode(context.manifest.publish)
+    ):
         return None
     try:
-        head = workspace.engines.pins.refs(run.table).get("main")
+        head = context.engines.pins.refs(context.run.table).get("main")
         if head == known_head or head is None:
             return head
-        _record_new(workspace, actor, run, seen_by, find_live_writes(workspace, run, manifest, head))
+        _record_new(
+            context.workspace,
+            context.actor,
+            context.run,
+            seen_by,
+            find_live_writes(context.workspace, context.run, context.manifest, head),
+        )
     except Exception as error:  # noqa: BLE001  metadata that cannot be read must not hide the state of the run
-        workspace.narrate(f"live writes into {run.table} were not looked for: {first_line(error)}")
+        context.workspace.narrate(f"live writes into {context.run.table} were not looked for: {first_line(error)}")
         return None
     return head
 

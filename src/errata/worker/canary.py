@@ -22,7 +22,7 @@ from errata.planning.estimate import count_worker_cores, refine_estimate
 from errata.planning.repack import ChunkTiming
 from errata.views import ValidateView
 from errata.worker.attempt import RunJob
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 CANARY_FACT = "canary"
 REJECTED_FACT = "canary.rejected"
@@ -50,8 +50,9 @@ def _judge_computed_canary(job: RunJob) -> bool:
         return False
     names = {name for chunk in canary for name in chunk.partitions}
     part = _narrow_manifest(job.manifest, names)
-    candidate = assemble_candidate(workspace, job.actor, run, part, canary)
-    measurements = measure_candidate(workspace, job.actor, run, part, candidate)
+    context = RunContext(workspace, job.actor, run, part)
+    candidate = assemble_candidate(context, canary)
+    measurements = measure_candidate(context, candidate)
     verdict = judge_candidate(part, measurements, describe_candidate(workspace, part, candidate))
     if any(problem.level == "block" for problem in verdict.problems):
         _reject_run(job, verdict, candidate, len(measurements))

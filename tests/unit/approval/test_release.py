@@ -18,6 +18,7 @@ from errata.model.audit import Actor
 from errata.model.product import Person, Role
 from errata.model.run import RunState
 from errata.model.table import DataFile
+from errata.workspace import RunContext
 from support.office import ANA, OK, WARNED, Office, office
 from unit.ledger.steps import intend, settle
 
@@ -61,7 +62,7 @@ def warranted(workspace: Office, person: str, **options: Any) -> Authorization:
     single = workspace.workspace.project.single_user
     run = workspace.ledger.runs.get(workspace.run.run_id)
     return authorize_publication(
-        workspace.workspace, Actor(person, "u", "h", single), run, workspace.manifest, **options
+        RunContext(workspace.workspace, Actor(person, "u", "h", single), run, workspace.manifest), **options
     )
 
 

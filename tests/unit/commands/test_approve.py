@@ -14,6 +14,7 @@ from errata.errors import ApprovalRefused, PermissionRefused, StateRefused, Usag
 from errata.failpoints import arm
 from errata.model.approval import ApprovalRules
 from errata.model.product import Person, Role
+from errata.workspace import RunContext
 from support.office import ANA, NO_TEAMS, PEOPLE, Office, office
 from unit.ledger.steps import publish
 
@@ -157,7 +158,7 @@ def test_an_approval_grows_old(make: Make):
     with workspace.later(days=8):
         run = workspace.ledger.runs.get(workspace.run.run_id)
         with pytest.raises(ApprovalRefused, match=r"0 of 1 approval; that of bo is of .* and counts for 7d") as refused:
-            _start_run(workspace.workspace, ANA, run, workspace.manifest)
+            _start_run(RunContext(workspace.workspace, ANA, run, workspace.manifest))
         assert f"approve again: errata approve {run.run_id} --digest {run.manifest_digest}" in refused.value.hint
         shown = workspace.client.show(run.run_id).quorum
         assert not shown.met
@@ -165,7 +166,9 @@ def test_an_approval_grows_old(make: Make):
         again = workspace.approve("bo")
         assert (again.state, again.already, again.quorum.met) == ("approved", False, True)
         assert (
-            _start_run(workspace.workspace, ANA, workspace.ledger.runs.get(run.run_id), workspace.manifest).state.value
+            _start_run(
+                RunContext(workspace.workspace, ANA, workspace.ledger.runs.get(run.run_id), workspace.manifest)
+            ).state.value
             == "running"
         )
     assert workspace.actions()[-2:] == ["approval.recorded", "run.running"]
@@ -177,7 +180,9 @@ def test_an_approver_who_lost_the_role_no_longer_counts(make: Make):
     workspace.approve("bo")
     workspace.staff(bo=Person("bo", (Role.PUBLISHER,)))
     with pytest.raises(ApprovalRefused, match="that of bo needs the role approver, now gone"):
-        _start_run(workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest)
+        _start_run(
+            RunContext(workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest)
+        )
     assert workspace.approve("cy").quorum.people == ("cy",)
 
 
@@ -232,7 +237,11 @@ class TestBreakGlass:
         workspace.approve("dana", break_glass="now")
         workspace.staff(dana=None)
         with pytest.raises(ApprovalRefused, match="needs the role break_glass, now gone"):
-            _start_run(workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest)
+            _start_run(
+                RunContext(
+                    workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest
+                )
+            )
 
     def test_an_alarm_that_does_not_work_is_seen_and_undoes_nothing(self, make: Make):
         """The decision stands; the failure is told, audited and shown."""
@@ -260,7 +269,9 @@ class TestBreakGlass:
             workspace.approve("dana", break_glass="now")
         assert (workspace.state, workspace.bell.heard) == ("approved", [])
         assert workspace.client.show(workspace.run.run_id).break_glass.alarm == "not rung yet"
-        _start_run(workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest)
+        _start_run(
+            RunContext(workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest)
+        )
         assert len(workspace.bell.heard) == 1
         workspace.approve("dana", break_glass="now")
         assert len(workspace.bell.heard) == 1

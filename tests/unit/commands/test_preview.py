@@ -23,6 +23,7 @@ from errata.publishing.preview_state import (
     read_newest_preview,
 )
 from errata.views import DarkView
+from errata.workspace import RunContext
 from support.office import ANA, OK, WARNED, Office, office
 
 TABLE = "lake.fin.daily_revenue"
@@ -91,7 +92,7 @@ class Place:
         newest, run = self.house.ledger.candidates.latest(self.run), self.house.ledger.runs.get(self.run)
         assert newest is not None
         manifest = self.house.ledger.runs.manifest(self.run)
-        update_previews(self.house.workspace, ANA, run, manifest, newest, passed=passed)
+        update_previews(RunContext(self.house.workspace, ANA, run, manifest), newest, passed=passed)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from errata.commands.publish import rollback as undoing
 from errata.errors import PermissionRefused, StateRefused
 from errata.model.audit import Actor
 from errata.model.refs import undo_branch
-from support.office import DAYS, PEOPLE, Office, office
+from support.office import ANA, DAYS, PEOPLE, Office, office
 from unit.ledger.steps import publish, roll_back
 
 
@@ -79,11 +79,7 @@ def test_a_rollback_holds_each_partition_against_its_own_publication(workspace: 
     inner = workspace.client._workspace
     refs = {undo_branch(one.pub_id): f"undo of {one.n}" for one in (first, second)}
     inner.engines.pins.refs = lambda _table: refs  # type: ignore[method-assign]
-    run, manifest = (
-        workspace.ledger.runs.get(workspace.run.run_id),
-        workspace.ledger.runs.manifest(workspace.run.run_id),
-    )
-    order = undoing._build_undo(inner, run, manifest, DAYS[:2])
+    order = undoing._build_undo(inner.open_run(workspace.run.run_id, ANA), DAYS[:2])
     assert order.group_by_base(DAYS[:2]) == {
         workspace.ledger.publications.get(one.pub_id).result_snapshot_id: [day]
         for one, day in zip((first, second), DAYS[:2], strict=True)

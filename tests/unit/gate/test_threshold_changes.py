@@ -10,6 +10,7 @@ from errata.gate.threshold_changes import change_thresholds, read_threshold_chan
 from errata.ledger import Ledger
 from errata.model.audit import Actor
 from errata.model.product import Comparison
+from errata.workspace import RunContext
 from support.office import office
 
 BO, DANA = Actor("bo", "u", "h"), Actor("dana", "u", "h")
@@ -47,7 +48,7 @@ def test_a_change_that_was_overtaken_is_made_on_what_the_other_left(tmp_path: Pa
         project=replace(made.workspace.project, products={product.name: product}),
         ledger=Overtaken(made.ledger, theirs),  # type: ignore[arg-type]
     )
-    after = change_thresholds(workspace, BO, made.run, sealed, "known campaign")
+    after = change_thresholds(RunContext(workspace, BO, made.run, sealed), "known campaign")
     assert after.compare[0].warn == "9%"
     kept = read_threshold_changes(made.workspace, made.run)
     assert [(one["person"], one["rules"]["compare"][0]["warn"]) for one in kept] == [("dana", "7%"), ("bo", "9%")]

@@ -21,6 +21,7 @@ from errata.live_writers.freeze import freeze_partitions
 from errata.model.audit import Actor
 from errata.model.product import Freeze, Publish
 from errata.model.run import RunState
+from errata.workspace import RunContext
 from support.office import DAYS, Office, office
 from unit.ledger.steps import publish
 
@@ -49,7 +50,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
 
 def frozen(workspace: Office) -> Any:
     return freeze_partitions(
-        workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest
+        RunContext(workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest)
     )
 
 

@@ -15,6 +15,7 @@ from errata.model.product import Publish
 from errata.model.run import RunState
 from errata.model.table import Commit, Touch
 from errata.publishing.messages import conflict_error
+from errata.workspace import RunContext
 from support.office import ANA, DAYS, Office, office
 
 LIVE = Commit("5", "append", 0, "daily", {DAYS[0]: Touch(added_rows=1)})
@@ -36,7 +37,7 @@ def test_what_another_run_published_is_a_conflict_and_is_not_computed_over(works
     assert conflict.fields["publications"] == ["bf-new-p1"]
     with (
         pytest.raises(PublishConflict, match="bf-new-p1 is a publication") as refused,
-        rebase_on_conflict(workspace.workspace, ANA, workspace.run, workspace.manifest),
+        rebase_on_conflict(RunContext(workspace.workspace, ANA, workspace.run, workspace.manifest)),
     ):
         raise conflict
     assert not isinstance(refused.value, Rebased)
@@ -63,7 +64,7 @@ def test_commits_that_have_expired_are_known_by_the_ledger(workspace: Office):
     conflict = conflict_error("publish", workspace.run.run_id, "p", Grain.DAY, DAYS, {DAYS[0]: ()}, "live_wins")
     with (
         pytest.raises(PublishConflict, match=r"bf-other-p1-[0-9a-f]{6} is a publication"),
-        rebase_on_conflict(workspace.workspace, ANA, workspace.run, workspace.manifest),
+        rebase_on_conflict(RunContext(workspace.workspace, ANA, workspace.run, workspace.manifest)),
     ):
         raise conflict
     assert workspace.state == "validated"

@@ -23,6 +23,7 @@ from errata.publishing.erasure import (
 )
 from errata.publishing.replacement import Replacement
 from errata.testing import FakeSuppressions
+from errata.workspace import RunContext
 from support.office import ANA, DAYS, FILES, Office, office
 
 
@@ -48,7 +49,7 @@ def newest(workspace: Office) -> CandidateRecord:
 
 
 def judge(workspace: Office) -> None:
-    check_candidate_erasure(workspace.workspace, ANA, workspace.run, workspace.manifest, newest(workspace))
+    check_candidate_erasure(RunContext(workspace.workspace, ANA, workspace.run, workspace.manifest), newest(workspace))
 
 
 def require(workspace: Office) -> str:
@@ -70,7 +71,9 @@ def test_without_a_list_nothing_is_asked_and_nothing_is_kept(workspace: Office):
     assert watermark_fields(require(workspace)) == {}
     assert (
         watermark_fields(
-            require_clean_rollback(workspace.workspace, ANA, workspace.run, workspace.manifest, undo(workspace))
+            require_clean_rollback(
+                RunContext(workspace.workspace, ANA, workspace.run, workspace.manifest), undo(workspace)
+            )
         )
         == {}
     )
@@ -111,13 +114,13 @@ def test_what_would_return_is_asked_about_by_snapshot(workspace: Office, rewrite
     fake(workspace).suppress("ann", DAYS[0])
     with pytest.raises(StateRefused, match=f"bring back rows of suppressed subjects in {DAYS[0]}"):
         require_clean_rollback(
-            workspace.workspace, ANA, workspace.run, workspace.manifest, undo(workspace, rewrite=rewrite)
+            RunContext(workspace.workspace, ANA, workspace.run, workspace.manifest), undo(workspace, rewrite=rewrite)
         )
     assert fake(workspace).asked == [{"88": DAYS[:1]}] if rewrite else [{"77": DAYS}]
     fake(workspace).where["ann"] = ()
     assert (
         require_clean_rollback(
-            workspace.workspace, ANA, workspace.run, workspace.manifest, undo(workspace, rewrite=rewrite)
+            RunContext(workspace.workspace, ANA, workspace.run, workspace.manifest), undo(workspace, rewrite=rewrite)
         )
         == "1"
     )
@@ -148,7 +151,7 @@ def test_an_earlier_version_that_holds_someone_on_the_list_is_not_shown_again(tm
     assert listed.asked == [{"head of lake.fin.v": [DAYS[0]]}]
     assert place.state == "published"
     listed.where["ann"] = ()
-    assert require_clean_versions(place.workspace, ANA, place.run, place.manifest, DAYS) == "1"
-    assert require_clean_versions(place.workspace, ANA, place.run, place.manifest, DAYS[1:]) == "1"
+    assert require_clean_versions(RunContext(place.workspace, ANA, place.run, place.manifest), DAYS) == "1"
+    assert require_clean_versions(RunContext(place.workspace, ANA, place.run, place.manifest), DAYS[1:]) == "1"
     assert len(listed.asked) == 2
     place.ledger.close()

@@ -23,6 +23,7 @@ from errata.model.product import Groups, Publish
 from errata.model.product.throttle import Signal
 from errata.publishing.groups import groups_view, require_group_ready, select_group
 from errata.views import GroupsView, PublishView
+from errata.workspace import RunContext
 from support.clock import set_clock
 from support.ids import numbered
 from support.office import Office, office
@@ -68,7 +69,7 @@ def publish(place: Office, *, person: str = "bo", named: tuple[str, ...] = (), e
     run = ledger.runs.get(place.run.run_id)
     states = ledger.partitions.states(run.run_id)
     scope = select_group(place.manifest, named or DAYS, states, named=bool(named))
-    turn = require_group_ready(place.workspace, actor, run, place.manifest, scope, early)
+    turn = require_group_ready(RunContext(place.workspace, actor, run, place.manifest), scope, early)
     made = ledger.publications.intend(
         run.run_id, "publish", scope, table=run.table, person=person, reason="", detail={"add": list(scope)},
         lease_seconds=60, actor=actor, release=turn,
@@ -164,7 +165,7 @@ class TestTurn:
         whole = replace(place.manifest, publish=Publish())
         states = place.ledger.partitions.states(place.run.run_id)
         assert select_group(whole, DAYS, states, named=False) == DAYS
-        assert require_group_ready(place.workspace, BO, place.run, whole, DAYS, None) == {}
+        assert require_group_ready(RunContext(place.workspace, BO, place.run, whole), DAYS, None) == {}
         assert groups_view(place.workspace, place.run, whole) is None
 
 

@@ -17,6 +17,7 @@ from errata.model.table import Commit, History, Touch
 from errata.ports.tables import InputState, PartitionSize
 from errata.publishing.late_inputs import notice_late_inputs, read_late_inputs
 from errata.views import LateInputView
+from errata.workspace import RunContext
 from support.office import ANA, DAYS, Office, office
 
 EVE = "2025-12-31"
@@ -60,7 +61,7 @@ class Place:
 
     def notice(self, pin: InputPin, scope: Sequence[str] = DAYS, seen_by: str = "publish") -> list[str]:
         sealed = replace(self.house.manifest, inputs=(pin,))
-        found = notice_late_inputs(self.house.workspace, ANA, self.house.run, sealed, scope, seen_by)
+        found = notice_late_inputs(RunContext(self.house.workspace, ANA, self.house.run, sealed), scope, seen_by)
         return [one.text("day") for one in found]
 
     def files_pin(self, **pinned: tuple[SourceFile, ...]) -> InputPin:

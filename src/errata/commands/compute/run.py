@@ -8,6 +8,7 @@ and lease.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from errata.approval.break_glass import raise_alarm
 from errata.approval.permissions import require_role
@@ -37,7 +38,7 @@ from errata.worker.canary import refuse_rejected_canary
 from errata.worker.determinism import check_determinism
 from errata.worker.ledger_wait import retry_ledger_call
 from errata.worker.loop import is_blocked, work_until_done
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 S = RunState
 _COMPUTED_STATES = frozenset(
@@ -61,60 +62,55 @@ def run_chunks(
     require_role(workspace, actor, (Role.OPERATOR,), "run", run.run_id)
     # settle what a killed process left open before reading the state, which that may change
     recover_open_intents(workspace, actor, run.table)
-    run = workspace.ledger.runs.get(run.run_id)
-    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    context = workspace.open_run(run.run_id, actor)
+    run = context.run
     refuse_rejected_canary(workspace, run)
     if run.state in _COMPUTED_STATES:
         return _run_view(workspace, run, already=True, started=started)
     if run.state is S.APPROVED:  # before the freeze blocks any live job
-        require_approvals(workspace, actor, run, manifest, "run")
-    with freeze_partitions(workspace, actor, run, manifest) as just_now:
+        require_approvals(context, "run")
+    with freeze_partitions(context) as just_now:
         if just_now:  # cooperating live jobs stay out from here on, so one check covers the time since the plan
-            refuse_live_writes(workspace, actor, run, manifest)
+            refuse_live_writes(context)
         if run.state is not S.RUNNING:
-            run = _start_run(workspace, actor, run, manifest)
-        return _join_run(workspace, actor, run, manifest, parallel, max_chunks, owner_name, started)
+            context = replace(context, run=_start_run(context))
+        return _join_run(context, parallel, max_chunks, owner_name, started)
 
 
 def _join_run(
-    workspace: Workspace,
-    actor: Actor,
-    run: RunRecord,
-    manifest: Manifest,
-    parallel: int,
-    max_chunks: int | None,
-    owner_name: str | None,
-    started: float,
+    context: RunContext, parallel: int, max_chunks: int | None, owner_name: str | None, started: float
 ) -> RunView:
     failpoint("run.after_start")
-    rebases = workspace.ledger.rebases.list(run.run_id)
-    _require_pins(workspace, actor, run, manifest, rebases)
-    tag_newest_rebase(workspace, actor, run)
-    _prepare_branch(workspace, actor, run, manifest)
-    sweep_refs(workspace, actor, run.table)
-    progress = workspace.progress(run.run_id, len(manifest.partitions), manifest.target.grain.value)
+    rebases = context.ledger.rebases.list(context.run_id)
+    _require_pins(context, rebases)
+    tag_newest_rebase(context.workspace, context.actor, context.run)
+    _prepare_branch(context)
+    sweep_refs(context.workspace, context.actor, context.run.table)
+    progress = context.workspace.progress(
+        context.run_id, len(context.manifest.partitions), context.manifest.target.grain.value
+    )
     job = RunJob(
-        workspace,
-        actor,
-        run,
-        manifest,
-        _read_parts(workspace, manifest, rebases),
+        context.workspace,
+        context.actor,
+        context.run,
+        context.manifest,
+        _read_parts(context.workspace, context.manifest, rebases),
         progress,
-        workspace.project.attempts,
+        context.workspace.project.attempts,
         rebases,
     )
-    chunks = workspace.ledger.progress.chunks(run.run_id)
+    chunks = context.ledger.progress.chunks(context.run_id)
     done = {chunk.chunk_id for chunk in chunks if chunk.state is ChunkState.DONE}
     if staged := [name for name, chunk_id in map_partitions_to_chunks(chunks).items() if chunk_id in done]:
         progress.advance(len(staged), 0)
-    product = workspace.project.products.get(manifest.product)
-    throttle = (product.throttle if product else None) or workspace.project.throttle
-    workspace.engines.hold_to(throttle)
-    health = (*workspace.project.health, *(product.health if product else ()))
+    product = context.workspace.project.products.get(context.manifest.product)
+    throttle = (product.throttle if product else None) or context.workspace.project.throttle
+    context.engines.hold_to(throttle)
+    health = (*context.workspace.project.health, *(product.health if product else ()))
     if throttle != Throttle() or health:
         signals = [signal.name for signal in health]
-        workspace.ledger.audit.note(
-            run.run_id, actor, "throttle.applied", {"throttle": to_plain(throttle), "signals": signals}
+        context.ledger.audit.note(
+            context.run_id, context.actor, "throttle.applied", {"throttle": to_plain(throttle), "signals": signals}
         )
     try:
         check_determinism(job)
@@ -125,51 +121,50 @@ def _join_run(
     return _finish_run(job, started)
 
 
-def _start_run(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> RunRecord:
+def _start_run(context: RunContext) -> RunRecord:
     """Move an approved run to running if its approvals are still valid; another worker may have been faster."""
+    run = context.run
     if run.state is S.APPROVED:
-        require_approvals(workspace, actor, run, manifest, "run")
-        raise_alarm(workspace, actor, run)
+        require_approvals(context, "run")
+        raise_alarm(context.workspace, context.actor, run)
     try:
-        return workspace.ledger.runs.move(run.run_id, S.RUNNING, actor=actor, expect={S.APPROVED})
+        return context.ledger.runs.move(run.run_id, S.RUNNING, actor=context.actor, expect={S.APPROVED})
     except StateRefused:
-        run = workspace.ledger.runs.get(run.run_id)
+        run = context.ledger.runs.get(run.run_id)
         if run.state is not S.RUNNING:
             raise
         return run
 
 
-def _require_pins(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, rebases: tuple[Rebase, ...]
-) -> None:
+def _require_pins(context: RunContext, rebases: tuple[Rebase, ...]) -> None:
     """Expire the run if a pinned snapshot is gone; an input is never silently resolved again."""
-    pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
+    pins = (*context.manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
     pinned = [(pin.location, pin.snapshot_id) for pin in pins if pin.kind == "table" and pin.snapshot_id]
-    bases = [manifest.target.base_snapshot_id, *(rebase.base_snapshot_id for rebase in rebases)]
-    pinned += [(manifest.target.table, base) for base in bases if base]
+    bases = [context.manifest.target.base_snapshot_id, *(rebase.base_snapshot_id for rebase in rebases)]
+    pinned += [(context.manifest.target.table, base) for base in bases if base]
     gone = [
-        (table, snapshot) for table, snapshot in pinned if not workspace.engines.pins.snapshot_exists(table, snapshot)
+        (table, snapshot) for table, snapshot in pinned if not context.engines.pins.snapshot_exists(table, snapshot)
     ]
     if gone:
         told = ", ".join(f"{table} @ {snapshot}" for table, snapshot in gone)
-        workspace.ledger.runs.move(run.run_id, S.EXPIRED, actor=actor, body={"gone": told})
+        context.ledger.runs.move(context.run_id, S.EXPIRED, actor=context.actor, body={"gone": told})
         raise RunExpired(
-            f"run {run.run_id} has expired: {told} was pinned and is gone",
+            f"run {context.run_id} has expired: {told} was pinned and is gone",
             state="main is unchanged",
-            hint=f'errata plan {run.product} … --supersede {run.run_id} --reason "…"',
+            hint=f'errata plan {context.run.product} … --supersede {context.run_id} --reason "…"',
         )
 
 
-def _prepare_branch(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
-    target = manifest.target
-    if run_branch(run.run_id) not in (read_refs(workspace, target.staging.table) or ()):
+def _prepare_branch(context: RunContext) -> None:
+    target = context.manifest.target
+    if run_branch(context.run_id) not in (read_refs(context.workspace, target.staging.table) or ()):
         # audited before it is created, so that no branch exists without an audit entry
-        intended = {"branch": run_branch(run.run_id), "table": target.staging.table}
-        workspace.ledger.audit.note(run.run_id, actor, "refs.intended", intended)
-    guard = workspace.engines.staging.prepare(target, run.run_id, RUN_DAYS)
+        intended = {"branch": run_branch(context.run_id), "table": target.staging.table}
+        context.ledger.audit.note(context.run_id, context.actor, "refs.intended", intended)
+    guard = context.engines.staging.prepare(target, context.run_id, RUN_DAYS)
     failpoint("run.after_branch")
-    if workspace.ledger.guards.get(target.table_uuid) != guard:
-        workspace.ledger.guards.record(target.table_uuid, guard, actor, target.table)
+    if context.ledger.guards.get(target.table_uuid) != guard:
+        context.ledger.guards.record(target.table_uuid, guard, context.actor, target.table)
 
 
 def _read_parts(workspace: Workspace, manifest: Manifest, rebases: tuple[Rebase, ...]) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ from errata.model.product import Role
 from errata.model.run import RunState
 from errata.publishing.live_writes import notice_live_writes, read_live_writes
 from errata.views import DecisionView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 S = RunState
 
@@ -53,7 +53,7 @@ def _record_decision(
     )  # fmt: skip
     raise_alarm(workspace, actor, run)
     if decision == "approved":
-        notice_live_writes(workspace, actor, run, manifest, "approve")
+        notice_live_writes(RunContext(workspace, actor, run, manifest), "approve")
     return DecisionView(
         run.run_id,
         run.state.value,

@@ -13,7 +13,6 @@ from errata.errors import NotFound, PlanRefused, UsageError
 from errata.failpoints import failpoint
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
-from errata.model.manifest import Manifest
 from errata.model.product import Product, Role
 from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
 from errata.model.run import ACTIVE, AttemptState, ChunkState, RunState
@@ -27,7 +26,7 @@ from errata.planning.restore import INPUT, build_restore_input, strip_code, to_r
 from errata.planning.rule_check import refuse_flawed_rules
 from errata.ports.tables import ActiveRun, PastRun, TagOutcome
 from errata.views import PlanView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 
 def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
@@ -65,7 +64,7 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
     )
     failpoint("plan.after_record")
     # after the record, so that every tag belongs to a run in the ledger; repeating the command creates missing tags
-    pins = tag_pinned_snapshots(workspace, actor, run, plan.manifest)
+    pins = tag_pinned_snapshots(RunContext(workspace, actor, run, plan.manifest))
     failpoint("plan.after_pin")
     refuse_lost_tags(workspace, actor, run, pins, is_new=not already)
     return plan_view(workspace, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
@@ -229,23 +228,23 @@ def _parse_instant(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def tag_pinned_snapshots(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest
-) -> tuple[TagOutcome, ...]:
+def tag_pinned_snapshots(context: RunContext) -> tuple[TagOutcome, ...]:
     """Tag the base and every pinned input; safe to repeat. A missing permission is recorded as a warning."""
-    if run.state not in (RunState.PLANNED, RunState.APPROVED):
+    if context.run.state not in (RunState.PLANNED, RunState.APPROVED):
         return ()
-    keep, now = RUN_DAYS * DAY_MS, int(workspace.now().timestamp() * 1000)
+    keep, now = RUN_DAYS * DAY_MS, int(context.workspace.now().timestamp() * 1000)
     wanted: dict[tuple[str, str], str] = {}
-    if manifest.target.base_snapshot_id:
-        wanted[manifest.target.table, base_tag(run.run_id)] = manifest.target.base_snapshot_id
-    wanted |= input_tags(run.run_id, manifest.inputs)
+    if context.manifest.target.base_snapshot_id:
+        wanted[context.manifest.target.table, base_tag(context.run_id)] = context.manifest.target.base_snapshot_id
+    wanted |= input_tags(context.run_id, context.manifest.inputs)
     made = tuple(
-        workspace.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
+        context.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
         for (table, tag), snapshot in wanted.items()
     )
     if any(pin.outcome != "already" for pin in made):
-        workspace.ledger.audit.note(run.run_id, actor, "pins.created", {"pins": [_pin_body(pin) for pin in made]})
+        context.ledger.audit.note(
+            context.run_id, context.actor, "pins.created", {"pins": [_pin_body(pin) for pin in made]}
+        )
     return made
 
 

@@ -33,7 +33,7 @@ from errata.publishing.replacement import first_line
 from errata.publishing.selection import read_refs
 from errata.publishing.sql.comparison import ComparisonSides, build_comparison_sql, build_read_statements
 from errata.views import DarkView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 REJECTED_SUFFIX = "_rejected"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
@@ -47,20 +47,21 @@ def publish_preview(
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "publish --dark", run.run_id)
     refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
-    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    context = workspace.open_run(run.run_id, actor)
+    run, manifest = context.run, context.manifest
     found = _require_previewable(workspace, actor, run, rejected=rejected)
     require_erasure_check(workspace, actor, run, found.candidate)
     chosen = _choose_name(run, name, passed=found.verdict.passed)
-    told = _describe_preview(workspace, run, manifest, found.candidate, chosen, compare=compare)
-    _require_free_name(workspace, actor, run, manifest, told)
+    told = _describe_preview(context, found.candidate, chosen, compare=compare)
+    _require_free_name(context, told)
     known = find_previews(workspace, run).get(told["name"])
     already = known is not None and known.is_made and _is_up_to_date(workspace, manifest, known.told, told)
     warnings: tuple[str, ...] = ()
     if known is not None and already:
         told = dict(known.told)
     else:
-        warnings = _create_preview(workspace, actor, run, manifest, found.candidate, told)
-    return _preview_view(workspace, run, manifest, found, told, already=already, warnings=warnings, actor=actor)
+        warnings = _create_preview(context, found.candidate, told)
+    return _preview_view(context, found, told, already=already, warnings=warnings)
 
 
 def _require_previewable(workspace: Workspace, actor: Actor, run: RunRecord, *, rejected: bool) -> JudgedCandidate:
@@ -98,103 +99,92 @@ def _choose_name(run: RunRecord, name: str | None, *, passed: bool) -> str:
     return base if passed or base.endswith(REJECTED_SUFFIX) else f"{base}{REJECTED_SUFFIX}"
 
 
-def _describe_preview(
-    workspace: Workspace, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, name: str, *, compare: bool
-) -> dict[str, Any]:
+def _describe_preview(context: RunContext, candidate: CandidateRecord, name: str, *, compare: bool) -> dict[str, Any]:
     """Body of the audit entry of a preview."""
-    until = workspace.now() + timedelta(days=to_days(manifest.rollback_window))
+    until = context.workspace.now() + timedelta(days=to_days(context.manifest.rollback_window))
     # after a rebase the candidate replaces the newest base, in which the other partitions are the same
-    base = next((one["base_snapshot_id"] for one in reversed(workspace.ledger.rebases.facts(run.run_id))), None)
-    base = base or manifest.target.base_snapshot_id
-    keyed = compare and bool(manifest.target.key)
+    base = next((one["base_snapshot_id"] for one in reversed(context.ledger.rebases.facts(context.run_id))), None)
+    base = base or context.manifest.target.base_snapshot_id
+    keyed = compare and bool(context.manifest.target.key)
     return {
-        "table": manifest.target.staging.table,
+        "table": context.manifest.target.staging.table,
         "name": name,
         "snapshot_id": candidate.snapshot_id,
         "candidate": candidate.n,
         "before": before_tag(name) if base else None,
         "before_snapshot_id": base,
-        "view": compare_view(run.table, name) if keyed else None,
-        "masked": list(list_masked_columns(workspace, manifest)),
+        "view": compare_view(context.run.table, name) if keyed else None,
+        "masked": list(list_masked_columns(context.workspace, context.manifest)),
         "rejected": name.endswith(REJECTED_SUFFIX),
         "keep_until": until.date().isoformat(),
     }
 
 
-def _require_free_name(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, told: Mapping[str, Any]
-) -> None:
+def _require_free_name(context: RunContext, told: Mapping[str, Any]) -> None:
     """Refuse a name that is taken by a branch or tag which is not a preview."""
     if told["name"].startswith(PREFIX):
         return  # reserved for this run, whether or not the ledger knows it
-    refs = read_refs(workspace, told["table"]) or {}
+    refs = read_refs(context.workspace, told["table"]) or {}
     held, name = refs.get(told["name"]), told["name"]
     if held is None:
         # the name of the second tag, on the previous content, may be taken as well
-        name, held = told["before"], workspace.engines.pins.refs(manifest.target.table).get(told["before"] or "")
-        if held is None or told["name"] in find_previews(workspace, run):
+        name, held = told["before"], context.engines.pins.refs(context.manifest.target.table).get(told["before"] or "")
+        if held is None or told["name"] in find_previews(context.workspace, context.run):
             return
-    elif find_preview_owner(workspace, run, told["name"], held) is not None:
+    elif find_preview_owner(context.workspace, context.run, told["name"], held) is not None:
         return
     error = StateRefused(
-        f"publish --dark of {run.run_id} was refused; expected a free name, found {name} on snapshot {held}, which is "
-        "no dark publication",
+        f"publish --dark of {context.run_id} was refused; expected a free name, found {name} on snapshot {held}, "
+        "which is no dark publication",
         state="nothing was changed",
-        hint=f"errata publish {run.run_id} --dark --name ANOTHER",
+        hint=f"errata publish {context.run_id} --dark --name ANOTHER",
     )
-    raise audit_refusal(workspace, actor, run, "publish --dark", error)
+    raise audit_refusal(context.workspace, context.actor, context.run, "publish --dark", error)
 
 
-def _create_preview(
-    workspace: Workspace,
-    actor: Actor,
-    run: RunRecord,
-    manifest: Manifest,
-    candidate: CandidateRecord,
-    told: dict[str, Any],
-) -> tuple[str, ...]:
+def _create_preview(context: RunContext, candidate: CandidateRecord, told: dict[str, Any]) -> tuple[str, ...]:
     """Record the intent, set the tags, create the view, record the result; returns warnings. Safe to repeat."""
-    held = (read_refs(workspace, told["table"]) or {}).get(told["name"])
-    owner = find_preview_owner(workspace, run, told["name"], held) if held else None
-    workspace.ledger.audit.note(run.run_id, actor, "dark.intended", told)
+    held = (read_refs(context.workspace, told["table"]) or {}).get(told["name"])
+    owner = find_preview_owner(context.workspace, context.run, told["name"], held) if held else None
+    context.ledger.audit.note(context.run_id, context.actor, "dark.intended", told)
     failpoint("dark.after_intent")
     warnings = []
-    if owner is not None and owner.run_id != run.run_id:
-        taken = {"name": told["name"], "to": run.run_id, "view": told["view"]}
-        workspace.ledger.audit.note(owner.run_id, actor, "dark.withdrawn", taken)
+    if owner is not None and owner.run_id != context.run_id:
+        taken = {"name": told["name"], "to": context.run_id, "view": told["view"]}
+        context.ledger.audit.note(owner.run_id, context.actor, "dark.withdrawn", taken)
         warnings.append(f"{told['name']} stood for the candidate of {owner.run_id} until now")
-    _move_tag(workspace, run, manifest, told["table"], told["snapshot_id"], told["name"])
+    _move_tag(context, told["table"], told["snapshot_id"], told["name"])
     if told["before"]:
-        _move_tag(workspace, run, manifest, manifest.target.table, told["before_snapshot_id"], told["before"])
+        _move_tag(context, context.manifest.target.table, told["before_snapshot_id"], told["before"])
     failpoint("dark.after_tag")
     if told["view"]:
         try:
-            workspace.engines.writer.show(told["view"], _build_comparison(workspace, manifest, candidate, told) or "")
+            context.engines.writer.show(
+                told["view"], _build_comparison(context.workspace, context.manifest, candidate, told) or ""
+            )
         except Exception as error:  # noqa: BLE001  the name is there, and the query serves those who have no view
             warnings.append(f"{told['view']} was not made ({first_line(error)}); readers can use the query below")
             told["view"] = None
         failpoint("dark.after_view")
-    workspace.ledger.audit.note(run.run_id, actor, "dark.published", told)
+    context.ledger.audit.note(context.run_id, context.actor, "dark.published", told)
     return tuple(warnings)
 
 
-def _move_tag(
-    workspace: Workspace, run: RunRecord, manifest: Manifest, table: str, snapshot_id: str, name: str
-) -> None:
-    keep, now = to_days(manifest.rollback_window) * DAY_MS, int(workspace.now().timestamp() * 1000)
-    pin = workspace.engines.pins.move(table, snapshot_id, name, keep_ms=keep, now_ms=now)
+def _move_tag(context: RunContext, table: str, snapshot_id: str, name: str) -> None:
+    keep, now = to_days(context.manifest.rollback_window) * DAY_MS, int(context.workspace.now().timestamp() * 1000)
+    pin = context.engines.pins.move(table, snapshot_id, name, keep_ms=keep, now_ms=now)
     if pin.outcome != "not_pinned":
         return
-    if not workspace.engines.pins.snapshot_exists(table, snapshot_id):
+    if not context.engines.pins.snapshot_exists(table, snapshot_id):
         raise RunExpired(
-            f"publish --dark of {run.run_id} was refused; snapshot {snapshot_id} of {table} is gone",
+            f"publish --dark of {context.run_id} was refused; snapshot {snapshot_id} of {table} is gone",
             state="main is unchanged",
-            hint=f"errata validate {run.run_id} assembles the candidate again",
+            hint=f"errata validate {context.run_id} assembles the candidate again",
         )
     raise EngineError(
-        f"publish --dark of {run.run_id} did not work: {pin.warning}",
+        f"publish --dark of {context.run_id} did not work: {pin.warning}",
         state="main is unchanged",
-        hint=f"errata diff {run.run_id} shows the candidate where a catalog takes no tags",
+        hint=f"errata diff {context.run_id} shows the candidate where a catalog takes no tags",
     )
 
 
@@ -226,12 +216,11 @@ def _is_up_to_date(workspace: Workspace, manifest: Manifest, known: Mapping[str,
 
 
 def _preview_view(
-    workspace: Workspace, run: RunRecord, manifest: Manifest, found: JudgedCandidate, told: Mapping[str, Any], *,
-    already: bool, warnings: tuple[str, ...], actor: Actor,
-) -> DarkView:  # fmt: skip
+    context: RunContext, found: JudgedCandidate, told: Mapping[str, Any], *,
+    already: bool, warnings: tuple[str, ...]) -> DarkView:  # fmt: skip
     return DarkView(
-        run_id=run.run_id,
-        state=run.state.value,
+        run_id=context.run_id,
+        state=context.run.state.value,
         already=already,
         table=told["table"],
         name=told["name"],
@@ -239,43 +228,39 @@ def _preview_view(
         keep_until=told["keep_until"],
         rejected=told["rejected"],
         reads=build_read_statements(told["table"], told["name"], told["snapshot_id"]),
-        comparison=_build_comparison(workspace, manifest, found.candidate, told),
+        comparison=_build_comparison(context.workspace, context.manifest, found.candidate, told),
         view=told["view"],
         before=told["before"],
         warnings=warnings,
-        single_user=actor.single_user,
+        single_user=context.actor.single_user,
     )
 
 
-def update_previews(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, candidate: CandidateRecord, *, passed: bool
-) -> None:
+def update_previews(context: RunContext, candidate: CandidateRecord, *, passed: bool) -> None:
     """After a verdict, move each preview to the new candidate, or withdraw it if its name contradicts the verdict."""
-    for name, one in find_previews(workspace, run).items():
+    for name, one in find_previews(context.workspace, context.run).items():
         try:
             if bool(one.told["rejected"]) is passed:
-                _withdraw_preview(workspace, actor, run, manifest, one)
-                workspace.narrate(
+                _withdraw_preview(context, one)
+                context.workspace.narrate(
                     f"{name} is no longer readable: its candidate {'passed' if passed else 'was rejected'}"
                 )
             elif one.told["snapshot_id"] != candidate.snapshot_id:
-                told = _describe_preview(
-                    workspace, run, manifest, candidate, name, compare=one.told["view"] is not None
-                )
-                for warning in _create_preview(workspace, actor, run, manifest, candidate, told):
-                    workspace.narrate(f"WARNING: {warning}")
-                workspace.narrate(f"{name} reads the new candidate from now on")
+                told = _describe_preview(context, candidate, name, compare=one.told["view"] is not None)
+                for warning in _create_preview(context, candidate, told):
+                    context.workspace.narrate(f"WARNING: {warning}")
+                context.workspace.narrate(f"{name} reads the new candidate from now on")
         except ErrataError as error:  # the verdict is recorded anyway; the next validate tries again
-            workspace.narrate(f"WARNING: {name} still reads candidate {one.told['candidate']}: {error.message}")
+            context.workspace.narrate(f"WARNING: {name} still reads candidate {one.told['candidate']}: {error.message}")
 
 
-def _withdraw_preview(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, one: Preview) -> None:
+def _withdraw_preview(context: RunContext, one: Preview) -> None:
     told = one.told
     if told["view"]:
-        workspace.engines.writer.drop_view(told["view"])
-        workspace.ledger.audit.note(run.run_id, actor, "dark.view_dropped", {"view": told["view"]})
-    if (read_refs(workspace, told["table"]) or {}).get(told["name"]) in one.snapshots:
-        workspace.engines.pins.remove(told["table"], told["name"])
+        context.engines.writer.drop_view(told["view"])
+        context.ledger.audit.note(context.run_id, context.actor, "dark.view_dropped", {"view": told["view"]})
+    if (read_refs(context.workspace, told["table"]) or {}).get(told["name"]) in one.snapshots:
+        context.engines.pins.remove(told["table"], told["name"])
     if told["before"]:
-        workspace.engines.pins.remove(manifest.target.table, told["before"])
-    workspace.ledger.audit.note(run.run_id, actor, "dark.withdrawn", {"name": told["name"]})
+        context.engines.pins.remove(context.manifest.target.table, told["before"])
+    context.ledger.audit.note(context.run_id, context.actor, "dark.withdrawn", {"name": told["name"]})

@@ -15,7 +15,7 @@ from errata.approval.release import released_view
 from errata.commands.situation import hint_next_step
 from errata.errors import StateRefused
 from errata.gate.warnings import find_verdict_acceptances
-from errata.ledger import CandidateRecord, PartitionState, RunRecord
+from errata.ledger import CandidateRecord, PartitionState
 from errata.live_writers.freeze import freeze_partitions
 from errata.live_writers.rebase import rebase_on_conflict
 from errata.model.audit import Actor
@@ -40,7 +40,7 @@ from errata.publishing.set_back_detection import find_set_backs
 from errata.publishing.side_tables import publish_to_side_table
 from errata.publishing.sweep import sweep_refs
 from errata.views import PublishView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 _CANDIDATE_DAYS = 7
 
@@ -72,72 +72,58 @@ def publish_run(
         refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
     # an earlier publication may have landed without being recorded: settle it before reading any state
     recover_open_intents(workspace, actor, run.table)
-    run = workspace.ledger.runs.get(run.run_id)
-    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    context = workspace.open_run(run.run_id, actor)
+    run, manifest = context.run, context.manifest
     asked = select_partitions(manifest, partitions)
     states = workspace.ledger.partitions.states(run.run_id)
     asked = select_group(manifest, asked, states, named=partitions is not None)
     scope = tuple(name for name in asked if states[name] is PartitionState.UNPUBLISHED)
     if not scope:
-        return _report_already_published(workspace, run, manifest, asked, states)
-    turn = require_group_ready(workspace, actor, run, manifest, scope, early)
-    by = authorize_publication(
-        workspace, actor, run, manifest, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself
-    )
-    late = notice_late_inputs(workspace, actor, run, manifest, scope, "publish")
-    done = _commit_publication(workspace, actor, run, manifest, scope, by, turn)
+        return _report_already_published(context, asked, states)
+    turn = require_group_ready(context, scope, early)
+    by = authorize_publication(context, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself)
+    late = notice_late_inputs(context, scope, "publish")
+    done = _commit_publication(context, scope, by, turn)
     told = tuple(one.text(manifest.target.grain.value) for one in late)
-    return _finish_publication(workspace, actor, run, manifest, scope, done, started, told)
+    return _finish_publication(context, scope, done, started, told)
 
 
 def _commit_publication(
-    workspace: Workspace,
-    actor: Actor,
-    run: RunRecord,
-    manifest: Manifest,
-    scope: tuple[str, ...],
-    by: Authorization,
-    turn: Mapping[str, Any],
+    context: RunContext, scope: tuple[str, ...], by: Authorization, turn: Mapping[str, Any]
 ) -> ReplacementResult:
     """Commit one authorised publication, with its intent, locks and outcome recorded in the ledger."""
     candidate = by.candidate
-    mark = require_erasure_check(workspace, actor, run, candidate)
-    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
+    mark = require_erasure_check(context.workspace, context.actor, context.run, candidate)
+    verdict = context.ledger.candidates.latest_verdict(context.run_id)
     log = LedgerLog(
-        workspace, actor, run.run_id, "publish", run.table, scope, manifest.reason,
+        context.workspace, context.actor, context.run_id, "publish", context.run.table, scope, context.manifest.reason,
         {"candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest,
-         "accepted": [one.check for one in find_verdict_acceptances(workspace, run)],
+         "accepted": [one.check for one in find_verdict_acceptances(context.workspace, context.run)],
          "checks": len(verdict.checks) if verdict else 0, **watermark_fields(mark), **by.told, **turn},
-        owes=build_outbox(workspace, run, manifest, "publish", scope),
-        last_look=lambda: require_erasure_check(workspace, actor, run, candidate),
+        owes=build_outbox(context.workspace, context.run, context.manifest, "publish", scope),
+        last_look=lambda: require_erasure_check(context.workspace, context.actor, context.run, candidate),
     )  # fmt: skip
     # a conflict passes outwards: it may become a rebase, is audited, and its partitions are unfrozen
     with (
-        freeze_partitions(workspace, actor, run, manifest),
-        audit_conflicts(workspace, actor, run, "publish"),
-        rebase_on_conflict(workspace, actor, run, manifest),
+        freeze_partitions(context),
+        audit_conflicts(context.workspace, context.actor, context.run, "publish"),
+        rebase_on_conflict(context),
         log.keep_alive(),
     ):
-        if is_side_table_mode(manifest.publish):
-            return publish_to_side_table(workspace, run, manifest, candidate, scope, log)
-        order = _build_replacement(workspace, run, manifest, candidate, scope, by.files)
-        return commit_replacement(order, workspace.engines.publishing, workspace.engines.content, log)
+        if is_side_table_mode(context.manifest.publish):
+            return publish_to_side_table(context.workspace, context.run, context.manifest, candidate, scope, log)
+        order = _build_replacement(context, candidate, scope, by.files)
+        return commit_replacement(order, context.engines.publishing, context.engines.content, log)
 
 
 def _finish_publication(
-    workspace: Workspace,
-    actor: Actor,
-    run: RunRecord,
-    manifest: Manifest,
-    scope: tuple[str, ...],
-    done: ReplacementResult,
-    started: float,
-    late: tuple[str, ...],
+    context: RunContext, scope: tuple[str, ...], done: ReplacementResult, started: float, late: tuple[str, ...]
 ) -> PublishView:
     """Process the outbox after a publication has landed, tidy up, and build the view."""
-    followed = process_outbox(workspace, actor, run.table)
-    run = workspace.ledger.runs.get(run.run_id)
-    warnings, live_commits = _tidy_up(workspace, actor, run, manifest, done.snapshot_id)
+    followed = process_outbox(context.workspace, context.actor, context.run.table)
+    context = context.reload()
+    run = context.run
+    warnings, live_commits = _tidy_up(context, done.snapshot_id)
     return PublishView(
         run_id=run.run_id,
         state=run.state.value,
@@ -151,64 +137,59 @@ def _finish_publication(
         compacted=done.compacted,
         live_commits=live_commits,
         seconds=round(time.monotonic() - started, 3),
-        undo_until=_undo_deadline(workspace.now(), manifest),
-        grain=manifest.target.grain.value,
+        undo_until=_undo_deadline(context.workspace.now(), context.manifest),
+        grain=context.manifest.target.grain.value,
         warnings=(*late, *followed, *warnings),
-        release=released_view(workspace, run, manifest),
-        break_glass=find_last_break_glass(workspace, run.run_id),
-        single_user=actor.single_user,
-        landed_on=find_side_table(manifest),
-        groups=groups_view(workspace, run, manifest),
+        release=released_view(context.workspace, run, context.manifest),
+        break_glass=find_last_break_glass(context.workspace, run.run_id),
+        single_user=context.actor.single_user,
+        landed_on=find_side_table(context.manifest),
+        groups=groups_view(context.workspace, run, context.manifest),
     )
 
 
 def _build_replacement(
-    workspace: Workspace,
-    run: RunRecord,
-    manifest: Manifest,
-    candidate: CandidateRecord,
-    scope: tuple[str, ...],
-    files: tuple[DataFile, ...],
+    context: RunContext, candidate: CandidateRecord, scope: tuple[str, ...], files: tuple[DataFile, ...]
 ) -> Replacement:
     return replace(
-        build_replacement(workspace, run, manifest, scope),
+        build_replacement(context.workspace, context.run, context.manifest, scope),
         add=group_by_partition(files, scope),
         add_from=(candidate.snapshot_id or "",),
-        add_table=manifest.target.shadow or "",
-        undo_days=to_days(manifest.rollback_window),
+        add_table=context.manifest.target.shadow or "",
+        undo_days=to_days(context.manifest.rollback_window),
         # a shadow table has its own branches, and nothing expires there
         keep_refs={}
-        if manifest.target.shadow
-        else {candidate.branch: _CANDIDATE_DAYS + count_hold_days(manifest.publish.groups)},
+        if context.manifest.target.shadow
+        else {candidate.branch: _CANDIDATE_DAYS + count_hold_days(context.manifest.publish.groups)},
         properties={"errata.candidate-digest": candidate.digest},
     )
 
 
 def _report_already_published(
-    workspace: Workspace, run: RunRecord, manifest: Manifest, asked: Sequence[str], states: Mapping[str, PartitionState]
+    context: RunContext, asked: Sequence[str], states: Mapping[str, PartitionState]
 ) -> PublishView:
     gone = [name for name in asked if states[name] is PartitionState.ROLLED_BACK]
     if gone:
         raise StateRefused(
-            f"publish of {run.run_id} was refused; {format_ranges(manifest.target.grain, gone)} was rolled back, "
-            "and what was rolled back is not published again",
+            f"publish of {context.run_id} was refused; {format_ranges(context.manifest.target.grain, gone)} was "
+            "rolled back, and what was rolled back is not published again",
             state="main is unchanged",
-            hint=f'errata plan {run.product} --partitions … --reason "…"',
+            hint=f'errata plan {context.run.product} --partitions … --reason "…"',
             partitions=gone,
         )
-    set_back = find_set_backs(workspace.ledger, workspace.engines, run.table, asked)
+    set_back = find_set_backs(context.ledger, context.engines, context.run.table, asked)
     if set_back:
         # reporting "already" would let a script continue although readers do not see the published rows
         raise StateRefused(
-            f"publish of {run.run_id} was refused; " + "; ".join(one.told for one in set_back),
+            f"publish of {context.run_id} was refused; " + "; ".join(one.told for one in set_back),
             state="this command changed nothing",
             hint=set_back[0].next,
             partitions=[name for one in set_back for name in one.partitions],
         )
-    last = workspace.ledger.publications.latest_landed(run.run_id, "publish")
+    last = context.ledger.publications.latest_landed(context.run_id, "publish")
     return PublishView(
-        run_id=run.run_id,
-        state=run.state.value,
+        run_id=context.run_id,
+        state=context.run.state.value,
         already=True,
         publication_id=last.pub_id,
         snapshot_id=last.result_snapshot_id or "",
@@ -219,26 +200,24 @@ def _report_already_published(
         compacted=(),
         live_commits=0,
         seconds=0.0,
-        undo_until=_undo_deadline(datetime.fromisoformat(last.settled_at or ""), manifest),
-        grain=manifest.target.grain.value,
-        release=released_view(workspace, run, manifest),
-        break_glass=find_last_break_glass(workspace, run.run_id),
+        undo_until=_undo_deadline(datetime.fromisoformat(last.settled_at or ""), context.manifest),
+        grain=context.manifest.target.grain.value,
+        release=released_view(context.workspace, context.run, context.manifest),
+        break_glass=find_last_break_glass(context.workspace, context.run_id),
         single_user=bool(last.release.get("single_user")),
-        landed_on=find_side_table(manifest),
-        groups=groups_view(workspace, run, manifest),
+        landed_on=find_side_table(context.manifest),
+        groups=groups_view(context.workspace, context.run, context.manifest),
     )
 
 
-def _tidy_up(
-    workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, snapshot_id: str
-) -> tuple[tuple[str, ...], int]:
+def _tidy_up(context: RunContext, snapshot_id: str) -> tuple[tuple[str, ...], int]:
     """Check and clean up after the commit has landed; a problem here is a warning and does not undo the publication."""
     try:
-        version = workspace.engines.publishing.version(manifest.target)
-        warnings = _find_shape_changes(version, manifest, snapshot_id)
-        live_commits = _count_live_commits(version, manifest)
-        remove_run_tags(workspace, actor, run, manifest)
-        sweep_refs(workspace, actor, run.table)
+        version = context.engines.publishing.version(context.manifest.target)
+        warnings = _find_shape_changes(version, context.manifest, snapshot_id)
+        live_commits = _count_live_commits(version, context.manifest)
+        remove_run_tags(context)
+        sweep_refs(context.workspace, context.actor, context.run.table)
     except Exception as error:  # noqa: BLE001  whatever it is, the publication has landed
         return (f"published, but tidying up did not end well: {first_line(error)}; errata cleanup does the rest",), 0
     return warnings, live_commits

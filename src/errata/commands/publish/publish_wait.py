@@ -13,17 +13,15 @@ from datetime import datetime
 from errata.approval.permissions import require_role
 from errata.errors import PublishHeld
 from errata.failpoints import failpoint
-from errata.ledger import RunRecord
 from errata.live_writers.freeze import freeze_partitions
 from errata.model.audit import Actor
-from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.publishing.groups import audit_unhealthy_refusal, groups_view, require_not_stopped, watch_signals
 from errata.text.numbers import format_clock, format_moment, plural
 from errata.views import GroupsView, PublishView
 from errata.worker.ledger_wait import retry_ledger_call
 from errata.worker.pipeline_health import Level
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 POLL_SECONDS = 2.0
 sleep = time.sleep
@@ -40,10 +38,10 @@ def publish_by_group(
     run = workspace.ledger.runs.get(run_id)
     # refuse a missing role before the hold, not after it
     require_role(workspace, actor, (Role.PUBLISHER, Role.BREAK_GLASS), "publish", run.run_id)
-    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    context = workspace.open_run(run.run_id, actor)
     while True:
         if holds:
-            _wait_for_turn(workspace, actor, run, manifest)
+            _wait_for_turn(context)
         try:
             view = publish()
         except PublishHeld:
@@ -58,35 +56,35 @@ def publish_by_group(
         failpoint("groups.between")
 
 
-def _wait_for_turn(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> None:
+def _wait_for_turn(context: RunContext) -> None:
     """Sleep until the next group may be published; raise if the run is stopped or a health signal demands a pause."""
-    turn = _read_hold(workspace, run, manifest)
+    turn = _read_hold(context)
     if turn is None:
         return
     found, left = turn
-    progress = workspace.progress(run.run_id, len(found.groups), "group")
+    progress = context.workspace.progress(context.run_id, len(found.groups), "group")
     progress.advance(sum(group.state == "published" for group in found.groups), 0)
     progress.show(
         f"group {found.next}", f"goes {format_moment(found.not_before or '')} UTC, after {format_clock(left)}"
     )
     try:
         # keep the unpublished partitions frozen during the hold, if the plan freezes them
-        with freeze_partitions(workspace, actor, run, manifest), watch_signals(workspace, manifest) as watch:
+        with freeze_partitions(context), watch_signals(context.workspace, context.manifest) as watch:
             while turn is not None:
                 if turn[0].stopped:
-                    require_not_stopped(workspace, actor, run)
+                    require_not_stopped(context.workspace, context.actor, context.run)
                 if (worst := watch.worst) is not None and worst.level is Level.PAUSE:
-                    raise audit_unhealthy_refusal(workspace, actor, run, worst)
+                    raise audit_unhealthy_refusal(context.workspace, context.actor, context.run, worst)
                 sleep(min(POLL_SECONDS, max(0.05, turn[1])))
-                turn = retry_ledger_call(lambda: _read_hold(workspace, run, manifest), workspace.narrate)
+                turn = retry_ledger_call(lambda: _read_hold(context), context.workspace.narrate)
     finally:
         progress.close()
 
 
-def _read_hold(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[GroupsView, float] | None:
+def _read_hold(context: RunContext) -> tuple[GroupsView, float] | None:
     """The groups and the seconds left of the hold; None when there is nothing to wait for."""
-    found = groups_view(workspace, workspace.ledger.runs.get(run.run_id), manifest)
+    found = groups_view(context.workspace, context.ledger.runs.get(context.run_id), context.manifest)
     if found is None or found.next is None or found.not_before is None:
         return None
-    until, now = datetime.fromisoformat(found.not_before), datetime.fromisoformat(workspace.ledger.now())
+    until, now = datetime.fromisoformat(found.not_before), datetime.fromisoformat(context.ledger.now())
     return found, (until - now).total_seconds()

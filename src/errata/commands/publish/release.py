@@ -16,12 +16,10 @@ from errata.approval.release import (
 )
 from errata.commands.situation import hint_next_step
 from errata.errors import ApprovalRefused
-from errata.ledger import RunRecord
 from errata.model.audit import Actor
-from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.views import ReleaseView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 
 @hint_next_step
@@ -31,11 +29,12 @@ def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | N
     require_role(workspace, actor, (Role.PUBLISHER,), "release", run.run_id, persons=True)
     require_person(workspace, actor, (Role.PUBLISHER,), "release", run.run_id)
     refuse_requester(workspace, actor, run.planned_by, "release", run.run_id)
-    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    context = workspace.open_run(run.run_id, actor)
+    run, manifest = context.run, context.manifest
     found = load_judged_candidate(workspace, run)
     if run.state not in PUBLISHABLE_STATES or found is None or not found.verdict.passed:
         raise audit_refusal(workspace, actor, run, "release", not_validated_error(run, "release", found))
-    view = _release_view(workspace, actor, run, manifest, found)
+    view = _release_view(context, found)
     given = (digest or "").strip().removeprefix("sha256:").lower()
     if given != found.subject.digest:
         what = f"found {given}" if given else "found none"
@@ -51,33 +50,25 @@ def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | N
         run.run_id, found.subject.content, candidate_n=found.candidate.n, person=actor.person, kind="release",
         actor=actor, note=note, since=find_release_cutoff(workspace, manifest),
     )  # fmt: skip
-    return _release_view(workspace, actor, run, manifest, found, already=already)
+    return _release_view(context, found, already=already)
 
 
-def _release_view(
-    workspace: Workspace,
-    actor: Actor,
-    run: RunRecord,
-    manifest: Manifest,
-    found: JudgedCandidate,
-    *,
-    already: bool = False,
-) -> ReleaseView:
+def _release_view(context: RunContext, found: JudgedCandidate, *, already: bool = False) -> ReleaseView:
     return ReleaseView(
-        run_id=run.run_id,
-        state=run.state.value,
+        run_id=context.run_id,
+        state=context.run.state.value,
         already=already,
         release_digest=found.subject.digest,
-        manifest_digest=run.manifest_digest,
+        manifest_digest=context.run.manifest_digest,
         candidate=found.candidate.branch,
         candidate_digest=found.candidate.digest,
         snapshot_id=found.candidate.snapshot_id or "",
-        partitions=run.partitions,
+        partitions=context.run.partitions,
         checks=dict(Counter(str(check.get("level")) for check in found.verdict.checks)),
         accepted=tuple({"check": a.check, "why": a.why, "person": a.person} for a in found.accepted),
-        release=released_view(workspace, run, manifest),
-        grain=manifest.target.grain.value,
-        product=run.product,
-        requested_by=run.planned_by,
-        single_user=actor.single_user,
+        release=released_view(context.workspace, context.run, context.manifest),
+        grain=context.manifest.target.grain.value,
+        product=context.run.product,
+        requested_by=context.run.planned_by,
+        single_user=context.actor.single_user,
     )

@@ -30,7 +30,7 @@ from errata.publishing.selection import audit_conflicts, select_partitions
 from errata.publishing.side_tables import roll_back_side_table
 from errata.publishing.sweep import sweep_refs
 from errata.views import HazardView, RollbackView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 
 @hint_next_step
@@ -46,30 +46,30 @@ def roll_back_run(
     require_person(workspace, actor, (Role.PUBLISHER,), "rollback", run.run_id)
     # an earlier commit may have landed without being recorded: settle it before reading any state
     recover_open_intents(workspace, actor, run.table)
-    run = workspace.ledger.runs.get(run.run_id)
-    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    context = workspace.open_run(run.run_id, actor)
+    run, manifest = context.run, context.manifest
     asked = select_partitions(manifest, partitions)
     states = workspace.ledger.partitions.states(run.run_id)
     scope = tuple(name for name in asked if states[name] is PartitionState.ACCEPTED)
     if not scope:
-        return _report_already_rolled_back(workspace, actor, run, manifest, asked, states, named=partitions is not None)
+        return _report_already_rolled_back(context, asked, states, named=partitions is not None)
     taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
     if taken_over and partitions is not None:
-        raise _superseded_error(workspace, run, manifest, taken_over)
+        raise _superseded_error(context, taken_over)
     not_out = [name for name in asked if states[name] is PartitionState.UNPUBLISHED]
     if not_out and partitions is not None:
         workspace.narrate(f"{format_ranges(manifest.target.grain, not_out)} is not published and stays as it is")
     owes = build_outbox(workspace, run, manifest, "rollback", scope)
     mark = ""
-    order = None if is_side_table_mode(manifest.publish) else _build_undo(workspace, run, manifest, scope)
+    order = None if is_side_table_mode(manifest.publish) else _build_undo(context, scope)
     if order:
-        mark = require_clean_rollback(workspace, actor, run, manifest, order)
+        mark = require_clean_rollback(context, order)
     elif manifest.publish.versions:
-        mark = require_clean_versions(workspace, actor, run, manifest, scope)
+        mark = require_clean_versions(context, scope)
     log = LedgerLog(
         workspace, actor, run.run_id, "rollback", run.table, scope, reason,
         {"single_user": actor.single_user, **watermark_fields(mark)}, owes,
-        last_look=lambda: order and require_clean_rollback(workspace, actor, run, manifest, order, mark),
+        last_look=lambda: order and require_clean_rollback(context, order, mark),
     )  # fmt: skip
     with audit_conflicts(workspace, actor, run, "rollback"), log.keep_alive():
         if order is None:
@@ -94,7 +94,7 @@ def roll_back_run(
         product=run.product,
         single_user=actor.single_user,
         landed_on=find_side_table(manifest),
-        warnings=_lineage_warnings(workspace, run, manifest),
+        warnings=_lineage_warnings(context),
         hazard=_find_hazard(workspace, manifest, done.publication_id),
     )
 
@@ -105,26 +105,29 @@ def _find_hazard(workspace: Workspace, manifest: Manifest, publication_id: str) 
     return next((one for one in found if one.publication_id == publication_id), None)
 
 
-def _lineage_warnings(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+def _lineage_warnings(context: RunContext) -> tuple[str, ...]:
     """Warn about new row ids: restored files are added again, and Iceberg assigns new ids to added rows."""
-    if find_side_table(manifest) or workspace.engines.tables.describe(run.table).format_version < ROW_LINEAGE:
+    if (
+        find_side_table(context.manifest)
+        or context.engines.tables.describe(context.run.table).format_version < ROW_LINEAGE
+    ):
         return ()
     return ("rows and values are those of before; their _row_id and _last_updated_sequence_number are new",)
 
 
-def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope: tuple[str, ...]) -> Replacement:
+def _build_undo(context: RunContext, scope: tuple[str, ...]) -> Replacement:
     """Replacement that restores each partition to its content before the publication of its current content."""
-    accepted = workspace.ledger.partitions.accepted(run.table, scope)
+    accepted = context.ledger.partitions.accepted(context.run.table, scope)
     by_publication: dict[str, list[str]] = {}
     for name in scope:
         by_publication.setdefault(accepted[name].origin_pub_id or accepted[name].pub_id, []).append(name)
-    refs = workspace.engines.pins.refs(run.table)
+    refs = context.engines.pins.refs(context.run.table)
     expected: dict[str, tuple[ExpectedFile, ...]] = {}
     add: dict[str, tuple[ExpectedFile, ...]] = {}
     sources: list[str] = []
     rewrite: dict[str, tuple[str, ...]] = {}
     for pub_id, names in by_publication.items():
-        intent = Intent.from_dict(workspace.ledger.publications.detail(pub_id))
+        intent = Intent.from_dict(context.ledger.publications.detail(pub_id))
         expected |= {name: intent.add.get(name, ()) for name in names}
         with_deletes = tuple(name for name in names if name in intent.with_deletes)
         shared = tuple(name for name in names if name in intent.shared and name not in with_deletes)
@@ -132,21 +135,21 @@ def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope:
         add |= {name: intent.remove.get(name, ()) for name in whole}
         needed = {undo_branch(pub_id): bool(whole or shared), pre_tag(pub_id): bool(with_deletes)}
         if any(wanted and ref not in refs for ref, wanted in needed.items()):
-            raise _undo_gone_error(run, manifest, pub_id)
+            raise _undo_gone_error(context.run, context.manifest, pub_id)
         if whole:
             sources.append(refs[undo_branch(pub_id)])
         # partitions that shared a file with others, or that had deletes, are restored as rows instead of files
         rewrite |= {
             refs[ref(pub_id)]: asked for ref, asked in ((undo_branch, shared), (pre_tag, with_deletes)) if asked
         }
-    publications = [workspace.ledger.publications.get(pub_id) for pub_id in by_publication]
-    window = to_days(manifest.rollback_window)
+    publications = [context.ledger.publications.get(pub_id) for pub_id in by_publication]
+    window = to_days(context.manifest.rollback_window)
     return Replacement(
         kind="rollback",
-        run_id=run.run_id,
-        product=run.product,
-        manifest_digest=run.manifest_digest,
-        target=manifest.target,
+        run_id=context.run_id,
+        product=context.run.product,
+        manifest_digest=context.run.manifest_digest,
+        target=context.manifest.target,
         partitions=scope,
         expected=expected,
         base_snapshot_id=min(publications, key=lambda p: p.settled_at or "").result_snapshot_id,
@@ -157,14 +160,16 @@ def _build_undo(workspace: Workspace, run: RunRecord, manifest: Manifest, scope:
         # a publication checks for live writes after it has written its undo branch, so deletes that are newer than the
         # branch came after the publication; and the branch outlives the snapshots of main
         marks=tuple(refs[undo_branch(pub_id)] for pub_id in by_publication if undo_branch(pub_id) in refs),
-        content_columns=content_columns(manifest),
+        content_columns=content_columns(context.manifest),
         # later publications of these partitions were all rolled back, or this run would not be the current one
-        own=frozenset(workspace.ledger.publications.list_committed(run.table)),
-        known_content=_read_measured_content(workspace, run, scope),
+        own=frozenset(context.ledger.publications.list_committed(context.run.table)),
+        known_content=_read_measured_content(context.workspace, context.run, scope),
         rewrite=rewrite,
         # compare each partition with the result of its own publication: earlier snapshots may hold other rows
         rebased={name: pub.result_snapshot_id for pub in publications for name in by_publication[pub.pub_id]},
-        instead=_restore_commands(run, manifest, {pub.pub_id: pub for pub in publications}, by_publication, refs),
+        instead=_restore_commands(
+            context.run, context.manifest, {pub.pub_id: pub for pub in publications}, by_publication, refs
+        ),
     )
 
 
@@ -209,13 +214,13 @@ def _undo_gone_error(run: RunRecord, manifest: Manifest, pub_id: str) -> RunExpi
     )
 
 
-def _superseded_error(
-    workspace: Workspace, run: RunRecord, manifest: Manifest, names: Sequence[str]
-) -> PublishConflict:
-    later = sorted({record.run_id or "" for record in workspace.ledger.partitions.accepted(run.table, names).values()})
+def _superseded_error(context: RunContext, names: Sequence[str]) -> PublishConflict:
+    later = sorted(
+        {record.run_id or "" for record in context.ledger.partitions.accepted(context.run.table, names).values()}
+    )
     return PublishConflict(
-        f"rollback of {run.run_id} was refused; {format_ranges(manifest.target.grain, names)} was published again by "
-        f"{', '.join(later)}",
+        f"rollback of {context.run_id} was refused; {format_ranges(context.manifest.target.grain, names)} was "
+        f"published again by {', '.join(later)}",
         state="main is unchanged",
         hint=f'later runs first: errata rollback {later[0]} --reason "…"',
         partitions=list(names),
@@ -245,39 +250,32 @@ def _unpublished_error(
 
 
 def _report_already_rolled_back(
-    workspace: Workspace,
-    actor: Actor,
-    run: RunRecord,
-    manifest: Manifest,
-    asked: Sequence[str],
-    states: Mapping[str, PartitionState],
-    *,
-    named: bool,
+    context: RunContext, asked: Sequence[str], states: Mapping[str, PartitionState], *, named: bool
 ) -> RollbackView:
     taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
     if taken_over:
-        raise _superseded_error(workspace, run, manifest, taken_over)
+        raise _superseded_error(context, taken_over)
     taken_back = [name for name in asked if states[name] is PartitionState.ROLLED_BACK]
     if not taken_back or (named and len(taken_back) < len(asked)):
-        error = _unpublished_error(run, manifest, asked, states)
-        workspace.ledger.audit.record_refusal(run.run_id, actor, "rollback", error.message)
+        error = _unpublished_error(context.run, context.manifest, asked, states)
+        context.ledger.audit.record_refusal(context.run_id, context.actor, "rollback", error.message)
         raise error
-    last = workspace.ledger.publications.latest_landed(run.run_id, "rollback")
+    last = context.ledger.publications.latest_landed(context.run_id, "rollback")
     return RollbackView(
-        run_id=run.run_id,
-        state=run.state.value,
+        run_id=context.run_id,
+        state=context.run.state.value,
         already=True,
         publication_id=last.pub_id,
         snapshot_id=last.result_snapshot_id or "",
         partitions=tuple(taken_back),
         data_files_written=last.data_files_written or 0,
         seconds=0.0,
-        grain=manifest.target.grain.value,
-        product=run.product,
+        grain=context.manifest.target.grain.value,
+        product=context.run.product,
         single_user=bool(last.release.get("single_user")),
-        landed_on=find_side_table(manifest),
-        hazard=_find_hazard(workspace, manifest, last.pub_id),
-        later=_find_later_runs(workspace, run, taken_back),
+        landed_on=find_side_table(context.manifest),
+        hazard=_find_hazard(context.workspace, context.manifest, last.pub_id),
+        later=_find_later_runs(context.workspace, context.run, taken_back),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from errata.approval.permissions import refuse_requester, require_person, require_role
@@ -22,7 +23,6 @@ from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecor
 from errata.live_writers.freeze import freeze_partitions
 from errata.live_writers.rebase import rebase_if_written
 from errata.model.audit import Actor
-from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.rebase import apply_recounts
 from errata.model.run import RunState
@@ -36,7 +36,7 @@ from errata.publishing.selection import read_refs
 from errata.publishing.sweep import sweep_refs
 from errata.text.numbers import plural
 from errata.views import ValidateView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 S = RunState
 _JUDGEABLE_STATES = frozenset({S.STAGED, S.REJECTED, S.VALIDATED})
@@ -58,61 +58,59 @@ def validate_run(
         require_person(workspace, actor, (Role.APPROVER,), deed, run.run_id)
         refuse_requester(workspace, actor, run.planned_by, "accept" if accept else "other thresholds", run.run_id)
     recover_open_intents(workspace, actor, run.table)
-    run = workspace.ledger.runs.get(run.run_id)
-    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
-    candidate = (
-        _find_measured_candidate(workspace, run, manifest)
-        if run.state in (*_JUDGEABLE_STATES, S.PART_PUBLISHED)
-        else None
-    )
+    context = workspace.open_run(run.run_id, actor)
+    run, manifest = context.run, context.manifest
+    candidate = _find_measured_candidate(context) if run.state in (*_JUDGEABLE_STATES, S.PART_PUBLISHED) else None
     # assemble an expired candidate of a partly published run again, because its rest is still to be published
     is_lost = run.state is S.PART_PUBLISHED and candidate is None
     if run.state not in _JUDGEABLE_STATES and (not is_lost or decides):
         if run.state is S.PART_PUBLISHED and candidate is not None:
-            check_candidate_erasure(workspace, actor, run, manifest, candidate)
+            check_candidate_erasure(context, candidate)
         return _report_recorded_verdict(workspace, actor, run, thresholds)
     chunks = require_adopted_chunks(workspace, run, manifest)
-    with freeze_partitions(workspace, actor, run, manifest):
-        return _judge_candidate(workspace, actor, run, manifest, chunks, candidate, accept, thresholds)
+    with freeze_partitions(context):
+        return _judge_candidate(context, chunks, candidate, accept, thresholds)
 
 
 def _judge_candidate(
-    workspace: Workspace,
-    actor: Actor,
-    run: RunRecord,
-    manifest: Manifest,
+    context: RunContext,
     chunks: Sequence[ChunkRecord],
     candidate: CandidateRecord | None,
     accept: Mapping[str, str],
     thresholds: str | None,
 ) -> ValidateView:
     if candidate is None:
-        rebase_if_written(workspace, actor, run, manifest)
-        candidate = assemble_candidate(workspace, actor, run, manifest, chunks)
-        sweep_refs(workspace, actor, run.table)
+        rebase_if_written(context)
+        candidate = assemble_candidate(context, chunks)
+        sweep_refs(context.workspace, context.actor, context.run.table)
     # before the measurement, so that rows of erased subjects never reach a verdict
-    check_candidate_erasure(workspace, actor, run, manifest, candidate)
-    measurements = measure_candidate(workspace, actor, run, manifest, candidate)
-    facts = describe_candidate(workspace, manifest, candidate)
+    check_candidate_erasure(context, candidate)
+    measurements = measure_candidate(context, candidate)
+    facts = describe_candidate(context.workspace, context.manifest, candidate)
     if thresholds is not None:
-        change_thresholds(workspace, actor, run, manifest, thresholds)
-    rules = apply_recounts(with_current_thresholds(workspace, run, manifest), workspace.ledger.rebases.list(run.run_id))
+        change_thresholds(context, thresholds)
+    rules = apply_recounts(
+        with_current_thresholds(context.workspace, context.run, context.manifest),
+        context.ledger.rebases.list(context.run_id),
+    )
     if accept:
-        accept_warnings(workspace, actor, run, accept, judge_candidate(rules, measurements, facts))
-    return _record_verdict(workspace, actor, run, rules, candidate, facts, measurements)
+        accept_warnings(
+            context.workspace, context.actor, context.run, accept, judge_candidate(rules, measurements, facts)
+        )
+    return _record_verdict(replace(context, manifest=rules), candidate, facts, measurements)
 
 
-def _find_measured_candidate(workspace: Workspace, run: RunRecord, manifest: Manifest) -> CandidateRecord | None:
+def _find_measured_candidate(context: RunContext) -> CandidateRecord | None:
     """The existing, measured candidate, if any: judging it again needs neither a scan nor a JVM."""
-    candidate = workspace.ledger.candidates.latest(run.run_id)
+    candidate = context.ledger.candidates.latest(context.run_id)
     if candidate is None or candidate.state is not CandidateState.MADE:
         return None
-    if set(candidate.detail["rows"]) != set(manifest.partitions):
+    if set(candidate.detail["rows"]) != set(context.manifest.partitions):
         return None
-    refs = read_refs(workspace, manifest.target.staging.table) or {}
+    refs = read_refs(context.workspace, context.manifest.target.staging.table) or {}
     if refs.get(candidate.branch) != candidate.snapshot_id:
         return None
-    return candidate if workspace.ledger.candidates.measurements(run.run_id, candidate.n) else None
+    return candidate if context.ledger.candidates.measurements(context.run_id, candidate.n) else None
 
 
 def _report_recorded_verdict(
@@ -161,45 +159,46 @@ def _list_threshold_changes(workspace: Workspace, run: RunRecord) -> tuple[Mappi
     )
 
 
-def _record_live_writes(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> tuple[str, ...]:
+def _record_live_writes(context: RunContext) -> tuple[str, ...]:
     """Record live writes to the partitions; returns the partitions whose publication would be refused now."""
-    if written := find_written_partitions(workspace, run, manifest):
-        notice_live_writes(workspace, actor, run, manifest, "validate")
-        explained = {name for one in read_live_writes(workspace, run) for name in one.partitions}
+    if written := find_written_partitions(context.workspace, context.run, context.manifest):
+        notice_live_writes(context, "validate")
+        explained = {name for one in read_live_writes(context.workspace, context.run) for name in one.partitions}
         if rest := [name for name in written if name not in explained]:
-            workspace.ledger.audit.note(
-                run.run_id, actor, LIVE_WRITE_SEEN, {"seen_by": "validate", "partitions": rest, "commits": []}
+            context.ledger.audit.note(
+                context.run_id,
+                context.actor,
+                LIVE_WRITE_SEEN,
+                {"seen_by": "validate", "partitions": rest, "commits": []},
             )
     return written
 
 
 def _record_verdict(
-    workspace: Workspace,
-    actor: Actor,
-    run: RunRecord,
-    manifest: Manifest,
-    candidate: CandidateRecord,
-    facts: CandidateSummary,
-    measurements: tuple[Measurement, ...],
+    context: RunContext, candidate: CandidateRecord, facts: CandidateSummary, measurements: tuple[Measurement, ...]
 ) -> ValidateView:
-    verdict = judge_candidate(manifest, measurements, facts)
-    if accepted := find_valid_acceptances(workspace, run, verdict):
-        verdict = judge_candidate(manifest, measurements, facts, accepted)
+    run = context.run
+    verdict = judge_candidate(context.manifest, measurements, facts)
+    if accepted := find_valid_acceptances(context.workspace, run, verdict):
+        verdict = judge_candidate(context.manifest, measurements, facts, accepted)
     checks: tuple[Mapping[str, Any], ...] = tuple(to_plain(check) for check in verdict.checks)
-    before = workspace.ledger.candidates.latest_verdict(run.run_id)
-    thresholds = digest_of([*(getattr(manifest, name) for name in RULES), [to_plain(a) for a in accepted]])
+    before = context.ledger.candidates.latest_verdict(run.run_id)
+    thresholds = digest_of([*(getattr(context.manifest, name) for name in RULES), [to_plain(a) for a in accepted]])
     already = (
         before is not None
         and (before.candidate_n, before.thresholds_digest) == (candidate.n, thresholds)
         and [dict(check) for check in before.checks] == [dict(check) for check in checks]
     )
     if not already:
-        workspace.ledger.candidates.record_verdict(run.run_id, candidate.n, verdict.passed, checks, thresholds, actor)
+        context.ledger.candidates.record_verdict(
+            run.run_id, candidate.n, verdict.passed, checks, thresholds, context.actor
+        )
         failpoint("validate.after_verdict")
-    run = workspace.ledger.runs.get(run.run_id)
-    update_previews(workspace, actor, run, manifest, candidate, passed=verdict.passed)
+    context = context.reload()
+    run = context.run
+    update_previews(context, candidate, passed=verdict.passed)
     if not before:
-        notice_late_inputs(workspace, actor, run, manifest, manifest.partitions, "validate")
+        notice_late_inputs(context, context.manifest.partitions, "validate")
     view = ValidateView(
         run_id=run.run_id,
         state=run.state.value,
@@ -209,11 +208,11 @@ def _record_verdict(
         candidate=candidate.branch,
         checks=checks,
         measured=len(measurements),
-        conflicts=() if before else _record_live_writes(workspace, actor, run, manifest),
-        thresholds=_list_threshold_changes(workspace, run),
-        release_digest=find_release_digest(workspace, run),
-        single_user=workspace.project.single_user,
-        late_inputs=read_late_inputs(workspace, run),
+        conflicts=() if before else _record_live_writes(context),
+        thresholds=_list_threshold_changes(context.workspace, run),
+        release_digest=find_release_digest(context.workspace, run),
+        single_user=context.workspace.project.single_user,
+        late_inputs=read_late_inputs(context.workspace, run),
     )
     if verdict.passed:
         return view
