@@ -40,7 +40,7 @@ def accept_warnings(
 
 
 def find_valid_acceptances(workspace: Workspace, run: RunRecord, unaided: Verdict) -> dict[str, str]:
-    """Who accepted which warnings, as far as they match exactly the current findings."""
+    """Rules whose current findings were accepted exactly → the person who accepted them."""
     return {
         one.check: one.person
         for one in workspace.ledger.approvals.accepted_warnings(run.run_id)

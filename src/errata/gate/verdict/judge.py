@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import localcontext
+from types import MappingProxyType
 
 from errata.gate.verdict.builtin import judge_partition, judge_whole_candidate
 from errata.gate.verdict.checks import judge_check
@@ -47,22 +48,16 @@ def judge_candidate(
     manifest: Manifest,
     measurements: Iterable[Measurement],
     facts: CandidateSummary,
-    accepted: Mapping[str, str] | None = None,
+    accepted: Mapping[str, str] = MappingProxyType({}),
 ) -> Verdict:
     """Judge a candidate; for other thresholds, pass the manifest with its rules replaced.
 
-    ``accepted`` is the person who accepted the warnings of a rule, by the rule's name.
+    ``accepted`` are rules whose warnings were accepted → the person who did.
     """
     numbers = MeasurementIndex({(m.scope, m.partition, m.name): m for m in measurements})
     with localcontext(prec=_PRECISION):
-        results = tuple(
-            _apply_acceptance(result, accepted or {}) for result in _iterate_results(manifest, numbers, facts)
-        )
-    return Verdict(results)
-
-
-def _apply_acceptance(result: CheckResult, accepted: Mapping[str, str]) -> CheckResult:
-    return replace(result, accepted_by=accepted.get(result.name)) if result.level == WARN else result
+        results = tuple(_iterate_results(manifest, numbers, facts))
+    return Verdict(tuple(replace(r, accepted_by=accepted.get(r.name)) if r.level == WARN else r for r in results))
 
 
 def _iterate_results(manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary) -> Iterator[CheckResult]:
