@@ -107,6 +107,7 @@ UNREADABLE = {
     r"\y": "not supported",
     r"\R": "not supported",
     r"\xZZ": "hexadecimal",
+    r"\x{110000}": "not supported",
     "": "empty",
     "a" * (MAX_PATTERN_LENGTH + 1): "at most 500",
 }

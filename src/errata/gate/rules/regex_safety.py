@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import string
+import sys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -291,7 +292,7 @@ def _read_item(item: str) -> frozenset[int]:
     if item[0] != "\\":
         return frozenset({ord(item)})
     kind, rest = item[1], item[2:].strip("{}")
-    if kind in "xu":
+    if kind in "xu" and int(rest, 16) <= sys.maxunicode:
         return frozenset({int(rest, 16)})
     known = _PROPERTIES.get(rest) if kind in "pP" else _CLASSES.get(kind.lower())
     if known is not None:
