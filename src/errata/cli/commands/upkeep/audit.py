@@ -28,7 +28,7 @@ def audit_verify(
     """Verify the audit log against its hash chain.
 
     Exit code 1 when anything is wrong. Also compares the log with the signed heads in evidence.heads, or with those
-    given: only they reveal a truncated or rebuilt log.
+    given: only they reveal a log that was rebuilt, or truncated together with all tables.
 
     Example: errata audit verify --head /mnt/worm/errata-heads --key signing.key.pub --json
     """
