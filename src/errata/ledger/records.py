@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
+from errata.views.run import RunCounts
 
 
 class CandidateState(StrEnum):
@@ -115,15 +116,9 @@ class AttemptRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkCounts:
+class ChunkCounts(RunCounts):
     """Chunks of a run by state; ``recomputed`` counts those that needed another attempt, ``rows`` the adopted rows."""
 
-    total: int = 0
-    pending: int = 0
-    running: int = 0
-    done: int = 0
-    failed: int = 0
-    quarantined: int = 0
     recomputed: int = 0
     rows: int = 0
 

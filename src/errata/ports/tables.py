@@ -150,7 +150,6 @@ class TargetReader(Protocol):
 
     def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str]) -> TargetState:
         """State of the target at one metadata version; raises ``NotFound`` or ``EngineError``."""
-        ...
 
 
 class InputReader(Protocol):
@@ -161,7 +160,6 @@ class InputReader(Protocol):
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
         """State of the requested partitions (look-back included); raises ``NotFound`` or ``EngineError``."""
-        ...
 
 
 class TableReader(Protocol):
@@ -169,7 +167,6 @@ class TableReader(Protocol):
 
     def describe(self, table: str) -> TableDescription:
         """Columns and partition fields; raises ``NotFound`` or ``EngineError``."""
-        ...
 
 
 class HistoryReader(Protocol):
@@ -188,15 +185,12 @@ class HistoryReader(Protocol):
 
         The history is incomplete when there are more than ``most``, or when older commits have expired.
         """
-        ...
 
     def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
         """The snapshots, of those that main once held, that its head does not descend from, as far as history shows."""
-        ...
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> PastTarget:
         """The table at a snapshot, tag or time; raises ``NotFound`` naming the available ones."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from errata.canonical import to_plain
 from errata.model.diff import Diff, MetricMoves, OutsideScope
 
 
@@ -21,3 +23,9 @@ class DiffView:
     diff: Diff
     metrics: tuple[MetricMoves, ...] = ()
     outside: OutsideScope | None = None
+
+    def data(self) -> dict[str, Any]:
+        """As JSON data: one flat object."""
+        found: dict[str, Any] = to_plain(self)
+        inner: dict[str, Any] = found.pop("diff")
+        return found | inner

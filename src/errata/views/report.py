@@ -56,8 +56,4 @@ class ReportView:
 
     def data(self) -> dict[str, Any]:
         """As JSON data; the diff is flat, as ``errata diff --json`` has it."""
-        found: dict[str, Any] = to_plain(self)
-        if found["diff"] is not None:
-            inner = found["diff"].pop("diff")
-            found["diff"] |= inner
-        return found
+        return {**to_plain(self), "diff": self.diff.data() if self.diff else None}

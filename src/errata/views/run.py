@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from errata.canonical import to_plain
 from errata.views.checks import CheckResult
 from errata.views.diff import DiffView
 from errata.views.live_writes import LateInputView
@@ -25,12 +26,12 @@ class StateView:
 class RunCounts:
     """The chunks of a run by state."""
 
-    total: int
-    done: int
-    running: int
-    failed: int
-    quarantined: int
-    pending: int
+    total: int = 0
+    done: int = 0
+    running: int = 0
+    failed: int = 0
+    quarantined: int = 0
+    pending: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +119,7 @@ class TryView:
     passed: bool
     checks: tuple[CheckResult, ...]
     diff: DiffView
+
+    def data(self) -> dict[str, Any]:
+        """As JSON data; the diff is flat, as ``errata diff --json`` has it."""
+        return {**to_plain(self), "diff": self.diff.data()}

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from errata.canonical import to_plain
 from errata.cli.render.layout import flow, format_columns, format_labelled, render_next
 from errata.cli.render.throttle import format_partitions
 from errata.text.numbers import (
@@ -25,12 +24,6 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 6
 """Samples with more changed columns are written with one column per line."""
-
-
-def diff_to_data(view: DiffView) -> dict[str, Any]:
-    """The JSON of a diff: one flat object, as documented."""
-    data = to_plain(view)
-    return {**{key: item for key, item in data.items() if key != "diff"}, **data["diff"]}
 
 
 def render_diff(view: DiffView, width: int, upcoming: Sequence[str] = ()) -> list[str]:

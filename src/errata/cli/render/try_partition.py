@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from errata.canonical import to_plain
-from errata.cli.render.diff import diff_to_data, render_changes
+from errata.cli.render.diff import render_changes
 from errata.cli.render.gate import render_rules
 from errata.cli.render.layout import flow, render_next, wrap
 from errata.cli.render.throttle import format_partitions
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 
 _NAMED = 5
 """Most partitions to write out in the next command."""
-
-
-def try_to_data(view: TryView) -> dict[str, Any]:
-    """The JSON of a trial."""
-    return {**to_plain(view), "diff": diff_to_data(view.diff)}
 
 
 def render_try(view: TryView, width: int) -> list[str]:

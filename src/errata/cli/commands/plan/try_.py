@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from errata.cli.app.session import Session
-from errata.cli.render.try_partition import render_try, try_to_data
+from errata.cli.render.try_partition import render_try
 
 
 def try_(
@@ -28,6 +28,6 @@ def try_(
     with session.client() as client, session.show_spinner(f"trying {product}"):
         view = client.try_out(product, partitions, sample=sample, as_=session.person)
     if session.json:
-        session.write_json(try_to_data(view))
+        session.write_json(view.data())
     else:
         session.page(render_try(view, session.width))

@@ -8,7 +8,7 @@ import typer
 
 from errata.cli.app.options import Partitions, Run
 from errata.cli.app.session import Session
-from errata.cli.render.diff import diff_to_data, render_diff
+from errata.cli.render.diff import render_diff
 
 
 def diff(
@@ -28,6 +28,6 @@ def diff(
             view = client.diff(run, partitions=partitions, sample=sample)
         upcoming = () if session.json else client.next_steps(run, is_reviewed=True)
     if session.json:
-        session.write_json(diff_to_data(view))
+        session.write_json(view.data())
     else:
         session.page(render_diff(view, session.width, upcoming))

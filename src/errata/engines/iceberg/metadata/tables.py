@@ -15,6 +15,7 @@ from errata.engines.iceberg.catalogs import pyiceberg_properties, split_table, s
 from errata.errors import EngineError, ErrataError, NotFound, SetupError, UsageError
 from errata.model.partition import Grain
 from errata.model.product import Catalog, Input
+from errata.model.refs import PREFIX
 from errata.ports.tables import InputReader, InputState, TableDescription, TableReader, TargetReader, TargetState
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ def _resolve_version(table: Table, source: Input) -> tuple[Snapshot | None, str 
         return table.metadata.current_snapshot(), None
     tags = {name: ref for name, ref in table.metadata.refs.items() if ref.snapshot_ref_type == "tag"}
     if source.version not in tags:
-        known = ", ".join(sorted(name for name in tags if not name.startswith("errata_"))) or "none"
+        known = ", ".join(sorted(name for name in tags if not name.startswith(PREFIX))) or "none"
         return None, f"input {source.name}: {source.table} has no tag {source.version}; its tags: {known}"
     return table.metadata.snapshot_by_id(tags[source.version].snapshot_id), None
 
