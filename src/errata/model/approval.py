@@ -10,19 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Annotated
 
 from errata.model.duration import subtract_duration
+from errata.model.file_keys import Key
+from errata.model.file_values import Count, Duration, YesNo
 
 APPROVED = "approved"
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRules:
-    """Rules for approving a plan: number of people, whether the owning team must be among them, and validity."""
+    """Approvals that a plan needs."""
 
-    quorum: int = 1
-    owner: bool = True  # one of them must be in the team that owns the product, if that team has members
-    valid: str = "30d"
+    quorum: Annotated[Count, Key("Number of different people who have to approve.")] = 1
+    owner: Annotated[YesNo, Key("Require one of the team that owns the product, if it has members.")] = True
+    valid: Annotated[Duration, Key("How long a decision is valid.")] = "30d"
 
 
 @dataclass(frozen=True, slots=True)

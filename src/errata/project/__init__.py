@@ -5,8 +5,11 @@ through a reader that the caller provides. The only package that uses pydantic a
 
 ::
 
-    bytes ──▶ yaml.tree ──▶ yaml.environment ──▶ files (pydantic) ──▶ build ──▶ Project
-              lines         ${NAME}              keys and types       rules across keys
+    bytes ──▶ yaml.tree ──▶ yaml.environment ──▶ yaml.value_reader ──▶ build ──▶ Project
+              lines         ${NAME}              keys and types        rules across keys
+
+Each key is declared once, as a field of a value in ``errata.model``; ``forms`` has those that a file writes in another
+form than the value. The reader derives a pydantic model from the declarations.
 """
 
 from __future__ import annotations

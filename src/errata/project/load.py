@@ -10,12 +10,12 @@ from pathlib import Path
 from errata.errors import ProjectFileError
 from errata.model.product import Product, Project
 from errata.project.build.product import build_product, build_project
-from errata.project.files import ProductFile, ProjectFile
+from errata.project.forms import ProductForm, ProjectForm
 from errata.project.problems import ProblemReport, ProjectProblem, refuse_problems
 from errata.project.yaml.environment import Allowed, is_allowed_anywhere, is_data_location, resolve_variables
-from errata.project.yaml.problem_texts import read_model
 from errata.project.yaml.secrets import list_written_credentials, refuse_secrets, rule_for_product, rule_for_project
 from errata.project.yaml.tree import MAX_BYTES, TreeError, parse_tree
+from errata.project.yaml.value_reader import read_value
 
 PROJECT_FILE = "errata.yaml"
 PRODUCTS = "products"
@@ -66,7 +66,7 @@ def _read_project(
     report = _read_tree(root / PROJECT_FILE, PROJECT_FILE, environ, is_allowed_anywhere, secrets)
     if report.root:
         refuse_secrets(report.root, rule_for_project, "write ${NAME} and set the variable", report)
-    file = read_model(ProjectFile, report.root, report) if report.root else None
+    file = read_value(ProjectForm, report.root, report) if report.root else None
     project = build_project(file, root, report) if file else None
     problems.extend(report.problems)
     return project
@@ -83,7 +83,7 @@ def _read_product(
     report = _read_tree(path, f"{PRODUCTS}/{path.name}", environ, is_data_location, secrets)
     if report.root:
         refuse_secrets(report.root, rule_for_product, "let the transform read it from its environment", report)
-    file = read_model(ProductFile, report.root, report) if report.root else None
+    file = read_value(ProductForm, report.root, report) if report.root else None
     product = build_product(file, root, project, report) if file else None
     problems.extend(report.problems)
     return product

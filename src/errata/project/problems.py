@@ -94,6 +94,12 @@ class ProblemReport:
                 found |= self._keys((*path, key), entry.value)
         return found
 
+    def keys_at(self, path: Path) -> set[str]:
+        """Keys that the mapping at a position gives a value."""
+        node, _ = self._find(path)
+        entries = node.entries if isinstance(node, MappingNode) else {}
+        return {key for key, entry in entries.items() if getattr(entry.value, "kind", "") != "null"}
+
     def text_at(self, path: Path) -> str:
         """Text at a position; empty if there is no single value."""
         node, _ = self._find(path)

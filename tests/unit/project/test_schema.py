@@ -6,7 +6,7 @@ from errata.project.schema import FOLDER, schemas
 
 
 def test_the_shipped_schemas_are_current():
-    """Run `python -m errata.project.schema` after changing a model."""
+    """Run `python -m errata.project.schema` after changing a key."""
     shipped = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
     assert shipped == schemas()
 
@@ -17,5 +17,5 @@ def test_editors_learn_every_key_and_that_there_are_no_others():
     product = json.loads(text)
     assert product["additionalProperties"] is False
     assert {"product", "owner", "target", "transform", "inputs"} == set(product["required"])
-    assert {"mustBeGreaterThan", "validValues", "metric"} <= set(product["$defs"]["CheckFile"]["properties"])
+    assert {"mustBeGreaterThan", "validValues", "metric"} <= set(product["$defs"]["Check"]["properties"])
     assert "must_be" not in text

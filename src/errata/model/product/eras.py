@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
+from errata.model.file_keys import NOT_A_KEY, Key, OneOf
+from errata.model.file_values import Amount, Column, Line, ScalarText, Slug, SourceType, Title
 from errata.model.types import is_assignable, is_castable
 
 QUARANTINE, SUPPRESS = "quarantine", "suppress"
@@ -17,17 +20,21 @@ QUARANTINE, SUPPRESS = "quarantine", "suppress"
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """A span in which a source had one schema. ``first`` and ``last`` are partitions, both included."""
+    """A span of partitions, or a set of files, in which a source had one schema, and how to adapt it."""
 
-    name: str
-    first: str | None = None
-    last: str | None = None
-    has: tuple[str, ...] = ()
-    lacks: tuple[str, ...] = ()
-    rename: Mapping[str, str] = field(default_factory=dict)  # old → new
-    cast: Mapping[str, str] = field(default_factory=dict)  # column (new name) → type
-    default: Mapping[str, str | None] = field(default_factory=dict)  # column → literal; None is an explicit NULL
-    drop: tuple[str, ...] = ()  # source columns to ignore
+    name: Annotated[Slug, Key(needed=False)]
+    first: Annotated[ScalarText | None, Key("First partition of the era.", path="from")] = None
+    last: Annotated[ScalarText | None, Key("Last partition of the era, included.", path="until")] = None
+    has: Annotated[tuple[Line, ...], Key("Columns that files of this era have.")] = ()
+    lacks: Annotated[tuple[Line, ...], Key("Columns that files of this era do not have.")] = ()
+    rename: Annotated[Mapping[Line, Column], Key("Source column: declared column.")] = field(default_factory=dict)
+    cast: Annotated[
+        Mapping[Column, SourceType], Key("Declared column: type. Rows whose value cannot be cast are quarantined.")
+    ] = field(default_factory=dict)
+    default: Annotated[Mapping[Column, ScalarText | None], Key("Values of missing columns.")] = field(
+        default_factory=dict
+    )
+    drop: Annotated[tuple[Line, ...], Key("Source columns to ignore.")] = ()
 
     @property
     def is_ranged(self) -> bool:
@@ -48,21 +55,21 @@ class Era:
 
 @dataclass(frozen=True, slots=True)
 class RowRule:
-    """Rows that match the condition are removed; NULL does not match. ``sql`` is the condition's normal form."""
+    """Rows for which the expression is true are removed before the transform sees them."""
 
-    name: str
-    expression: str
-    action: str  # quarantine | suppress
-    sql: str = ""
+    name: Title
+    expression: Line
+    action: Annotated[str, OneOf(QUARANTINE, SUPPRESS)]
+    sql: Annotated[str, NOT_A_KEY] = ""  # normal form of the expression
 
 
 @dataclass(frozen=True, slots=True)
 class RowLimits:
-    """Limits on quarantined rows of an input, per partition and per run: ``0.1%`` or a number."""
+    """How many rows of a partition, and of the run, may be quarantined."""
 
-    name: str  # the input
-    warn: str | None = None
-    block: str | None = None
+    name: Annotated[str, NOT_A_KEY]  # the input
+    warn: Amount | None = None
+    block: Amount | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,10 @@ import hashlib
 import hmac
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from errata.model.file_keys import Key
+from errata.model.file_values import KeyText, TableName
 
 SUBJECT = "subject"
 """Column of hashes in the list."""
@@ -17,10 +21,13 @@ SUBJECT_TYPES = ("string", "int", "long")
 
 @dataclass(frozen=True, slots=True)
 class ErasureSettings:
-    """``erasure`` of errata.yaml."""
+    """The list of erased subjects, for products that name subject columns."""
 
-    table: str  # catalog.namespace.table
-    key: str = field(repr=False)
+    table: Annotated[TableName, Key("Iceberg table of keyed hashes; errata erase add creates and fills it.")]
+    key: Annotated[
+        KeyText,
+        Key("Key of the hashes: a file that errata audit keygen made, or the key itself from the environment."),
+    ] = field(repr=False)
     """A path relative to the project, or the private key itself; ``${NAME}`` while that variable is not set."""
 
 

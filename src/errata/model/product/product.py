@@ -4,9 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated
 
 from errata.model.approval import ApprovalRules
+from errata.model.file_keys import NOT_A_KEY, Key, OneOf
+from errata.model.file_values import (
+    Amount,
+    Call,
+    Column,
+    ColumnType,
+    Count,
+    Duration,
+    HoldText,
+    Json,
+    Length,
+    Line,
+    ProductName,
+    ScalarText,
+    SourceType,
+    TableName,
+    Text,
+    YesNo,
+)
 from errata.model.partition import Grain
 from errata.model.product.eras import Era, RowLimits, RowRule
 from errata.model.product.rules import Check, Comparison, Control, Reconciliation
@@ -29,40 +48,49 @@ LINEAGE_COLUMNS = (
 class Target:
     """The governed table."""
 
-    table: str  # catalog.namespace.table
-    column: str
-    grain: Grain
-    key: tuple[str, ...] = ()
-    zone: str = "UTC"  # zone of the grain; transforms of timestamps count in UTC
-    add_columns: Mapping[str, str] = field(default_factory=dict)  # name → Iceberg type; added by a publication
-    subjects: tuple[str, ...] = ()  # columns that identify data subjects
+    table: TableName
+    column: Annotated[Column, Key(path="partition.column")]
+    grain: Annotated[Grain, Key(path="partition.grain")]
+    key: tuple[Column, ...] = ()
+    zone: Annotated[str, NOT_A_KEY] = "UTC"  # zone of the grain; transforms of timestamps count in UTC
+    add_columns: Annotated[
+        Mapping[Column, ColumnType],
+        Key("New output columns with their Iceberg types, visible with the publication."),
+    ] = field(default_factory=dict)
+    subjects: Annotated[
+        tuple[Column, ...], Key("Columns that identify the data subject. Rows of erased subjects are rejected.")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Transform:
     """The function that computes the product."""
 
-    call: str  # module:function
-    version: str
-    config: Mapping[str, Any] = field(default_factory=dict)
+    call: Call
+    version: ScalarText
+    config: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A source of the transform: an Iceberg table or files; ``partition`` None means read whole (reference data)."""
+    """What the transform reads: an Iceberg table, files with {partition} in the pattern, or its own earlier output."""
 
-    name: str
-    table: str | None = None
-    files: str | None = None
-    partition: str | None = None
-    lookback: str = "0d"
-    lookahead: str = "0d"
-    reference: str | None = None  # as_recorded | corrected_truth | current | as_decided
-    own: bool = False  # the product's own earlier partitions: those staged by this run, before them those of its base
-    columns: Mapping[str, str] = field(default_factory=dict)  # columns that the transform sees; empty: unchanged
+    name: Annotated[str, NOT_A_KEY]
+    table: TableName | None = None
+    files: Line | None = None
+    partition: Column | None = None  # None: read whole (reference data)
+    lookback: Duration = "0d"
+    lookahead: Duration = "0d"
+    reference: Annotated[str, OneOf("as_recorded", "corrected_truth", "current", "as_decided")] | None = None
+    # those staged by this run, before them those of its base
+    own: Annotated[YesNo, Key("Read the product's own earlier partitions; needs lookback.")] = False
+    columns: Annotated[
+        Mapping[Column, SourceType],
+        Key("Columns that the transform sees. A missing column needs a rename or an explicit default."),
+    ] = field(default_factory=dict)
     eras: tuple[Era, ...] = ()
     rows: tuple[RowRule, ...] = ()
-    version: str | None = None  # a tag of the table; None: its newest snapshot
+    version: Annotated[Line | None, Key("Tag of the table (default: its newest snapshot).")] = None
 
     @property
     def needs_schema(self) -> bool:
@@ -72,80 +100,112 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Protect:
-    """Partitions that can only be touched with a named override."""
+    """Partitions that can be corrected only with a named override."""
 
-    recent: str = "0d"
-    locked: tuple[str, ...] = ()  # partitions or inclusive spans
+    recent: Duration = "0d"
+    locked: tuple[ScalarText, ...] = ()  # partitions or inclusive spans
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """How the transform's rows are merged with existing rows, by the target's key."""
+    """Which row of a key wins when the transform returns another one."""
 
-    version: str | None = None  # a column; rows with an older version are ignored
-    delete: str | None = None  # a condition on the transform's rows; a match deletes the key
-    sql: str = ""  # normal form of the delete condition
-    markers: tuple[str, ...] = ()  # columns that the delete condition uses
+    version: Annotated[Column | None, Key("Version column. A row with an older version changes nothing.")] = None
+    delete: Annotated[Line | None, Key("Condition on the transform's rows; where it is true, the key is removed.")] = (
+        None
+    )
+    sql: Annotated[str, NOT_A_KEY] = ""  # normal form of the delete condition
+    markers: Annotated[tuple[str, ...], NOT_A_KEY] = ()  # columns that the delete condition uses
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Partitions become visible a few at a time, with a hold between two publications of the run."""
+    """Publish a few partitions at a time, with a hold in between."""
 
-    size: int  # most partitions in one publication
-    hold: str  # minimum wait, such as 30min
-    order: str | None = None  # newest | oldest; None: order of computation
+    size: Annotated[Count, Key("Maximum number of partitions in one publication.")]
+    hold: Annotated[HoldText, Key("Minimum time between two groups.")]
+    order: Annotated[
+        Annotated[str, OneOf("newest", "oldest")] | None,
+        Key("Which partitions are published first (default: as the run computes them)."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """How long cooperating live jobs are kept out, in seconds."""
+    """How long cooperating live jobs are kept out."""
 
-    idle: int = 3600  # since the last command that worked on the run
-    at_most: int = 28_800  # since the first command that worked on the run
+    idle: Annotated[
+        Length, Key("The freeze ends when no command has worked on the run for this long.", default="1h")
+    ] = 3600
+    at_most: Annotated[Length, Key("Longest time from the start of the run.", default="8h")] = 28_800
 
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """How a correction reaches readers, and how live writes are handled meanwhile."""
+    """How the correction reaches readers."""
 
-    mode: str = "replace_partitions"
-    merge: Merge | None = None  # mode merge
-    view: str | None = None  # mode version: current version of each partition; mode swap_view: what readers query
-    versions: str | None = None  # modes version and swap_view: the table that stores outputs side by side
-    corrections: str | None = None  # the table of old and new values by key; the only output in mode corrections
-    creates: tuple[str, ...] = ()  # statements that create the tables missing at planning
-    groups: Groups | None = None  # None: the whole scope at once
-    on_live_write: str = "conflict"  # | freeze | live_wins: effect of a live write in scope
-    freeze: Freeze | None = None  # only with on_live_write freeze
+    mode: Annotated[str, OneOf("replace_partitions", "append", "merge", "swap_view", "version", "corrections")] = (
+        "replace_partitions"
+    )
+    merge: Annotated[Merge | None, Key("mode merge: which row of a key wins.")] = None
+    view: Annotated[
+        TableName | None,
+        Key("mode swap_view: the view that readers use; mode version: a view of the current versions."),
+    ] = None
+    versions: Annotated[TableName | None, Key("mode version: the table of versions.")] = (
+        None  # mode swap_view has one too, named after the target
+    )
+    corrections: Annotated[
+        TableName | None,
+        Key("Table of old and new values by key; with any mode, or alone in mode corrections."),
+    ] = None
+    creates: Annotated[tuple[str, ...], NOT_A_KEY] = ()  # statements that create the tables missing at planning
+    groups: Annotated[Groups | None, Key("Publish in groups, one at a time.")] = None
+    on_live_write: Annotated[
+        str,
+        OneOf("conflict", "freeze", "live_wins"),
+        Key("On a live write to the partitions: refuse to publish, keep live jobs out, or compute them again."),
+    ] = "conflict"
+    freeze: Annotated[Freeze | None, Key("on_live_write freeze: how long at most.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One governed table, as its product file declares it."""
+    """products/NAME.yaml: one governed product."""
 
-    name: str
-    owner: str
+    name: Annotated[ProductName, Key(path="product")]
+    owner: Line
     target: Target
     transform: Transform
-    inputs: tuple[Input, ...]
-    description: str = ""
+    inputs: Annotated[tuple[Input, ...], NOT_A_KEY]
+    description: Text = ""
     publish: Publish = field(default_factory=Publish)
-    rollback_window: str = "30d"
+    rollback_window: Annotated[str, NOT_A_KEY] = "30d"
     checks: tuple[Check, ...] = ()
     reconcile: tuple[Reconciliation, ...] = ()
     compare: tuple[Comparison, ...] = ()
     control: tuple[Control, ...] = ()
-    row_limits: tuple[RowLimits, ...] = ()  # of quarantine, by input
+    row_limits: Annotated[tuple[RowLimits, ...], NOT_A_KEY] = ()  # of quarantine, by input
     protect: Protect = field(default_factory=Protect)
-    lineage_columns: tuple[str, ...] = ()
-    consumers: tuple[str, ...] = ()
-    prove_determinism: int = 0  # number of sample chunks to compute twice before a run may start
-    tolerance: Mapping[str, str] = field(default_factory=dict)  # diff: column → "0.01" or "0.5%", no change
-    classified: tuple[str, ...] = ()  # columns whose values are masked wherever rows are shown
-    throttle: Throttle | None = None  # replaces the project's, with which it is already merged
-    health: tuple[Signal, ...] = ()  # in addition to the project's
-    approval: ApprovalRules = field(default_factory=ApprovalRules)  # the project's rules, with the product's changes
-    manual: bool = True  # a person releases each candidate; False: a clean candidate is published automatically
-    path: str = ""  # the file, relative to the project
-    lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)  # line of each rule in the file
+    lineage_columns: Annotated[tuple[str, ...], NOT_A_KEY] = ()
+    consumers: tuple[Line, ...] = ()
+    prove_determinism: Annotated[
+        Count,
+        Key("Number of sample chunks to compute twice, at different parallelism.", "determinism.prove", needed=True),
+    ] = 0
+    tolerance: Annotated[
+        Mapping[Column, Amount],
+        Key(
+            "Largest difference per column that is no change. All other columns are compared exactly.", "diff.tolerance"
+        ),
+    ] = field(default_factory=dict)
+    classified: Annotated[tuple[Column, ...], Key("Columns whose values are masked in all output.")] = ()
+    throttle: Annotated[Throttle | None, Key("Keys that differ from the project's.")] = None  # once loaded, merged
+    health: Annotated[tuple[Signal, ...], Key("Signals in addition to the project's.")] = ()
+    approval: Annotated[ApprovalRules, Key("Keys that differ from the project's.")] = field(
+        default_factory=ApprovalRules
+    )  # once loaded, merged
+    manual: Annotated[bool, NOT_A_KEY] = True  # a person releases each candidate
+    path: Annotated[str, NOT_A_KEY] = ""  # the file, relative to the project
+    # line of each rule in the file
+    lines: Annotated[Mapping[str, int], NOT_A_KEY] = field(default_factory=dict, repr=False, compare=False)

@@ -7,8 +7,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
+from typing import Annotated
 
 from errata.model.approval import ApprovalRules
+from errata.model.file_keys import NOT_A_KEY, AtLeast, Key, OneOf
+from errata.model.file_values import (
+    Bytes,
+    Count,
+    Credential,
+    DecimalText,
+    Identifier,
+    KeyText,
+    Length,
+    Line,
+    PersonName,
+    ScalarText,
+    Setting,
+    SettingName,
+    Slug,
+    YesNo,
+)
 from errata.model.product.erasure import ErasureSettings
 from errata.model.product.product import Product
 from errata.model.product.throttle import Signal, Throttle
@@ -17,16 +35,26 @@ from errata.text.secrets import list_spellings
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSettings:
-    """``evidence`` of errata.yaml."""
+    """The key that signs audit heads and evidence, and the directory for heads outside the ledger."""
 
-    key: str | None = field(default=None, repr=False)
+    key: Annotated[KeyText | None, Key("Ed25519 private key: its file, or the key itself from the environment.")] = (
+        field(default=None, repr=False)
+    )
     """A path relative to the project, or the private key itself; ``${NAME}`` while that variable is not set."""
-    heads: str | None = None
-    """An absolute directory whose files the ledger's owner cannot overwrite."""
-    max_lag_seconds: int = 86_400
-    """How long a publication may lack a signed head that covers it before the next publication is refused."""
-    subject_key: str | None = field(default=None, repr=False)
-    """Key that encrypts people's keys in the ledger, in the same form as ``key``."""
+    heads: Annotated[Line | None, Key("Write-once directory for signed heads, away from the ledger.")] = None
+    """Absolute."""
+    max_lag_seconds: Annotated[
+        Length,
+        Key(
+            "How long a publication may be without an exported head before the next one is refused.",
+            path="max_lag",
+            default="1d",
+        ),
+    ] = 86_400
+    subject_key: Annotated[
+        KeyText | None, Key("Key that wraps the keys of people in the ledger: a file, or the key from the environment.")
+    ] = field(default=None, repr=False)
+    """In the same form as ``key``."""
 
 
 class Role(StrEnum):
@@ -41,85 +69,97 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class S3:
-    """Access to S3 or a compatible store; None leaves a setting to AWS's own defaults."""
+    """S3, or a store with the same protocol. Missing keys come from AWS's own defaults."""
 
-    endpoint: str | None = None
-    region: str | None = None
-    path_style: bool | None = None
-    access_key_id: str | None = field(default=None, repr=False)
-    secret_access_key: str | None = field(default=None, repr=False)
-    session_token: str | None = field(default=None, repr=False)
+    endpoint: Annotated[Line | None, Key("Only for stores other than AWS: http://host:port.")] = None
+    region: Line | None = None
+    path_style: Annotated[YesNo | None, Key("Put the bucket in the path instead of the host name.")] = None
+    access_key_id: Annotated[Line | None, Key("Access key, with its secret as ${NAME} (default: AWS's own chain).")] = (
+        field(default=None, repr=False)
+    )
+    secret_access_key: Credential | None = field(default=None, repr=False)
+    session_token: Credential | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """An Iceberg catalog; ``uri`` and ``warehouse`` are already absolute."""
+    """An Iceberg catalog. A relative uri or warehouse is relative to errata.yaml."""
 
-    name: str
-    type: str  # jdbc | rest | glue | hive
-    # not in repr: may hold credentials from the environment
-    uri: str | None = field(default=None, repr=False)
-    warehouse: str | None = field(default=None, repr=False)
-    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
-    s3: S3 | None = None  # the project's; ``properties`` take precedence
+    name: Annotated[str, NOT_A_KEY]
+    type: Annotated[str, OneOf("jdbc", "rest", "glue", "hive")]
+    # both are absolute once loaded; not in repr, because they may hold credentials from the environment
+    uri: Credential | None = field(default=None, repr=False)
+    warehouse: Line | None = field(default=None, repr=False)
+    properties: Annotated[Mapping[SettingName, Setting], Key("Further settings, passed to the catalog.")] = field(
+        default_factory=dict, repr=False
+    )
+    s3: Annotated[S3 | None, NOT_A_KEY] = None  # the project's; ``properties`` take precedence
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Someone who may act, and in which roles."""
+    """A person or service account."""
 
-    name: str
-    roles: tuple[Role, ...]
-    teams: tuple[str, ...] = ()
-    service: bool = False  # a program: it never approves, releases or accepts
-    aliases: tuple[str, ...] = ()  # other names of the same person
+    name: Annotated[str, NOT_A_KEY]
+    roles: Annotated[tuple[Role, ...], AtLeast(1)]
+    teams: Annotated[tuple[Line, ...], Key("Teams; a product owned by such a team needs an approval from it.")] = ()
+    service: Annotated[YesNo, Key("A program; it may not approve, release or accept a warning.")] = False
+    aliases: Annotated[tuple[PersonName, ...], Key("Other names of the same person.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Command that runs on break-glass."""
+    """The program to run on break-glass."""
 
-    command: tuple[str, ...] = field(repr=False)  # may hold a value from the environment
-    timeout_seconds: int = 10
+    command: Annotated[
+        tuple[ScalarText, ...],
+        AtLeast(1),
+        Key("Program and arguments, run without a shell; reads JSON from stdin."),
+    ] = field(repr=False)  # may hold a value from the environment
+    timeout_seconds: Annotated[Length, Key(path="timeout", default="10s")] = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one request without a named override."""
+    """Limits of one request; exceeding them needs a named override."""
 
-    max_partitions: int = 180
-    max_rows: int | None = None
-    max_bytes: int | None = None
-    max_usd: str | None = None
+    max_partitions: Count = 180
+    max_rows: Count | None = None
+    max_bytes: Bytes | None = None
+    max_usd: DecimalText | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """``errata.yaml`` and its products. Empty ``people`` means single-user mode."""
+    """errata.yaml: ledger, catalogs, people and defaults."""
 
-    name: str
-    root: str  # absolute
-    ledger: str = field(repr=False)  # SQLAlchemy URL, absolute; may hold a password
-    catalogs: Mapping[str, Catalog]
-    products: Mapping[str, Product] = field(repr=False)
-    spark_master: str = field(default="local[2]", repr=False)
-    spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
-    s3: S3 | None = None  # used for catalogs, source files and Spark
-    people: Mapping[str, Person] = field(default_factory=dict)
-    single_user: bool = False
+    name: Annotated[Slug, Key(path="project")]
+    root: Annotated[str, NOT_A_KEY]  # absolute
+    # absolute once loaded; may hold a password
+    ledger: Annotated[Credential, Key("sqlite:///relative/path or postgresql+psycopg://…")] = field(repr=False)
+    catalogs: Annotated[Mapping[Identifier, Catalog], AtLeast(1)]
+    products: Annotated[Mapping[str, Product], NOT_A_KEY] = field(repr=False)
+    spark_master: Annotated[Line, Key(path="spark.master")] = field(default="local[2]", repr=False)
+    spark_conf: Annotated[Mapping[SettingName, Setting], Key(path="spark.conf")] = field(
+        default_factory=dict, repr=False
+    )
+    s3: Annotated[S3 | None, Key(path="storage.s3")] = None
+    people: Annotated[Mapping[str, Person], NOT_A_KEY] = field(default_factory=dict)  # empty in single-user mode
+    single_user: Annotated[bool, NOT_A_KEY] = False
     limits: Limits = field(default_factory=Limits)
-    core_hour_usd: str = "0"
-    chunk_bytes: int | None = None  # fixed input size of a chunk; None: sized and resized towards chunk_seconds
-    chunk_seconds: int = 120
-    attempts: int = 5  # per chunk, before it is quarantined
+    core_hour_usd: Annotated[DecimalText, Key(path="price.core_hour_usd", needed=True)] = "0"
+    chunk_seconds: Annotated[Count, Key("Target duration of one chunk.", path="chunks.seconds")] = 120
+    chunk_bytes: Annotated[Bytes | None, Key("Fixed input size of a chunk.", path="chunks.bytes")] = None
+    attempts: Annotated[Count, Key("Attempts at one chunk before it is quarantined.", path="chunks.attempts")] = 5
     throttle: Throttle = field(default_factory=Throttle)
     health: tuple[Signal, ...] = ()
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     erasure: ErasureSettings | None = None
     approval: ApprovalRules = field(default_factory=ApprovalRules)
     alarm: Alarm | None = None
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # value of each ``${NAME}``
-    credentials: tuple[str, ...] = field(default=(), repr=False)  # passwords written out in errata.yaml
+    # value of each ``${NAME}``, and passwords written out in errata.yaml
+    secrets: Annotated[Mapping[str, str], NOT_A_KEY] = field(default_factory=dict, repr=False)
+    credentials: Annotated[tuple[str, ...], NOT_A_KEY] = field(default=(), repr=False)
 
     def resolve_alias(self, name: str) -> str:
         """Listed name of the person with this name or alias (exact spelling); an unknown name is returned as it is."""

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from errata.model.file_keys import NOT_A_KEY, AtLeast, Key, OneOf
+from errata.model.file_values import Amount, Column, Count, Expression, InputName, LengthText, Line, ScalarText, Title
 
 INEXACT = ("float", "double", "decimal")
 """Column types that may have a tolerance in a diff."""
@@ -39,80 +43,89 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """Where a check looks up keys: columns of a pinned input."""
+    """Columns of a pinned input that must contain the keys."""
 
-    input: str
-    columns: tuple[str, ...]
+    input: InputName
+    columns: Annotated[tuple[Column, ...], AtLeast(1)]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One data-quality rule, evaluated per partition or over the run."""
+    """A data-quality rule with keys of the Open Data Contract Standard, judged per partition or over the run."""
 
-    name: str
-    metric: Metric
-    threshold: Threshold
-    columns: tuple[str, ...] = ()
-    expression: str | None = None
-    valid_values: tuple[str, ...] = ()
-    pattern: str | None = None
-    missing_values: tuple[str, ...] = ()
-    unit: str = "rows"  # rows | percent; for an age: minutes | hours | days
-    severity: str = "block"  # warn | block
-    per: str = "partition"  # partition | run
-    minimum: str | None = None  # both ends are included
-    maximum: str | None = None
-    min_length: int | None = None
-    max_length: int | None = None
-    before: str = "0s"  # how far timestamps may lie outside their partition
-    after: str = "0s"
-    references: References | None = None
-    kinds: tuple[str, ...] = ()  # of personal data
-    must_hold: bool = False  # the expression states what is right instead of what is wrong
+    name: Annotated[Title, Key(needed=False)]
+    metric: Annotated[Metric, NOT_A_KEY]
+    threshold: Annotated[Threshold, NOT_A_KEY]
+    columns: Annotated[tuple[Column, ...], AtLeast(1)] = ()
+    expression: Annotated[Expression | None, Key("Row condition; rows for which it is true are counted.")] = None
+    valid_values: Annotated[tuple[ScalarText, ...], AtLeast(1), Key(path="validValues")] = ()
+    pattern: Annotated[Line | None, Key("Java regular expression that must match part of the value.")] = None
+    missing_values: Annotated[tuple[ScalarText, ...], AtLeast(1), Key(path="missingValues")] = ()
+    unit: Annotated[
+        str,
+        OneOf("rows", "percent", "minutes", "hours", "days"),
+        Key("rows or percent of rows; for freshness minutes, hours or days."),
+    ] = "rows"
+    severity: Annotated[str, OneOf("warn", "block")] = "block"
+    per: Annotated[str, OneOf("partition", "run"), Key("Judged for each partition, or once.")] = "partition"
+    minimum: Annotated[ScalarText | None, Key("Smallest valid value.")] = None
+    maximum: Annotated[ScalarText | None, Key("Largest valid value.")] = None
+    min_length: Annotated[Count | None, Key("Minimum number of characters.", "minLength")] = None
+    max_length: Annotated[Count | None, Key("Maximum number of characters.", "maxLength")] = None
+    before: Annotated[LengthText, Key("How long before its partition a timestamp may be.")] = "0s"
+    after: Annotated[LengthText, Key("How long after its partition a timestamp may be.")] = "0s"
+    references: Annotated[References | None, Key("Input that must contain the keys.")] = None
+    kinds: Annotated[
+        tuple[Annotated[str, OneOf(*PII_KINDS)], ...],
+        AtLeast(1),
+        Key("Kinds of personal data to look for (default: all)."),
+    ] = ()
+    # the expression states what is right instead of what is wrong
+    must_hold: Annotated[bool, NOT_A_KEY] = False
 
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """Grouping of a reconciliation: a name, and its expression on each side."""
+    """A grouping expression that differs between the two sides."""
 
-    name: str
-    source: str
-    target: str
+    name: Annotated[str, NOT_A_KEY]
+    source: Line
+    target: Line
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """An aggregate of an input that must equal an aggregate of the output, in every group if there are groups."""
+    """An aggregate of an input that must equal an aggregate of the output, per partition or over the run, by group."""
 
-    name: str
-    input: str
-    source: str
-    target: str
-    tolerance: str = "0"  # absolute decimal, or "0.5%"
-    by: tuple[GroupKey, ...] = ()
-    where: str | None = None  # row condition on both sides
-    source_where: str | None = None
-    target_where: str | None = None
-    per: str = "partition"  # partition | run
+    name: Title
+    input: InputName
+    source: Line
+    target: Line
+    tolerance: Amount = "0"
+    by: Annotated[tuple[GroupKey, ...], NOT_A_KEY] = ()
+    where: Annotated[Line | None, Key("Row condition on both sides.")] = None
+    source_where: Annotated[Line | None, Key("Row condition on the input only.")] = None
+    target_where: Annotated[Line | None, Key("Row condition on the output only.")] = None
+    per: Annotated[str, OneOf("partition", "run")] = "partition"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """An aggregate of the candidate compared with the same aggregate of the current output."""
+    """An aggregate of the candidate, compared with the same of the previous output."""
 
-    name: str
-    metric: str
-    warn: str | None = None  # "5%" or an absolute decimal
-    block: str | None = None
+    name: Annotated[Title, Key(needed=False)]
+    metric: Line
+    warn: Amount | None = None
+    block: Amount | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """An aggregate of a partition compared with comparable partitions that the run does not touch."""
+    """An aggregate of a partition, compared with the same of comparable partitions outside the run."""
 
-    name: str
-    metric: str
-    reach: int = 4  # weeks around a day or hour, years around a month
-    least: int = 3  # fewer controls give a warning
+    name: Annotated[Title, Key(needed=False)]
+    metric: Line
+    reach: Annotated[int, NOT_A_KEY] = 4  # weeks around a day or hour, years around a month
+    least: Annotated[Count, Key("Fewer controls are a warning.")] = 3
     warn: str | None = "3.5"  # robust z-scores
     block: str | None = "8"

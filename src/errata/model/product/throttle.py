@@ -4,36 +4,44 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Annotated
+
+from errata.model.file_keys import NOT_A_KEY, AtLeast, Key, OneOf
+from errata.model.file_values import Bytes, Count, DecimalText, Length, Line, Slug, Span
 
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """Limits of one run over all its workers; None: no limit. They affect no result, so no manifest holds them."""
+    """Limits on the speed of a run, over all its workers. They change no result."""
 
-    chunks: int | None = None  # in flight at the same time
-    cores: int | None = None  # per Spark application
-    rows_per_minute: int | None = None
-    bytes_per_minute: int | None = None  # of input
-    commits_per_hour: int | None = None
-    wave: int | None = None  # after this many chunks …
-    pause_seconds: int = 0  # … no new chunk starts for this long
-    hours: tuple[str, ...] = ()  # "22:00-06:00": chunks start only within these spans
-    zone: str = "UTC"  # of the hours
-    pool: str = "errata"  # scheduler pool if the caller provides the session
+    # not in a manifest, because no result depends on it
+    chunks: Annotated[Count | None, Key("Chunks in progress at the same time.")] = None
+    cores: Annotated[Count | None, Key("Cores of each Spark application.")] = None
+    rows_per_minute: Count | None = None
+    bytes_per_minute: Annotated[Bytes | None, Key("Bytes of input per minute.")] = None
+    commits_per_hour: Count | None = None
+    wave: Annotated[Count | None, Key(path="wave.chunks", needed=True)] = None
+    pause_seconds: Annotated[Length, Key(path="wave.pause", needed=True)] = 0
+    hours: Annotated[
+        tuple[Span, ...], AtLeast(1), Key("Chunks start only within these spans; a span may cross midnight.")
+    ] = ()
+    zone: Annotated[Line, Key("Time zone of the hours, such as Europe/Berlin.")] = "UTC"
+    pool: Annotated[Slug, Key("Fair-scheduler pool in a shared session.")] = "errata"
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A number that measures the health of the live pipeline; higher is worse."""
+    """A number about the health of the live pipeline; higher is worse. One of sql, http and command."""
 
-    name: str
-    kind: str  # sql | http | command
-    source: tuple[str, ...] = dataclasses.field(repr=False)  # the query, the address, or the command with its arguments
-    on: str = "ledger"  # sql: ledger | lake
-    field: str | None = None  # http: the key of the JSON answer that holds the number
-    slow_above: str | None = None  # decimal text: above it, one chunk at a time
-    pause_above: str | None = None  # decimal text: above it, no new chunk
-    resume_below: str | None = None  # decimal text; default: any value no longer above the limit
-    every_seconds: int = 30
-    timeout_seconds: int = 10
-    unreadable: str = "pause"  # pause | ignore
+    name: Slug
+    kind: Annotated[str, NOT_A_KEY]  # sql | http | command
+    # the query, the address, or the command with its arguments
+    source: Annotated[tuple[str, ...], NOT_A_KEY] = dataclasses.field(repr=False)
+    on: Annotated[str, OneOf("ledger", "lake"), Key("Where sql runs.")] = "ledger"
+    field: Annotated[Line | None, Key("http: JSON key of the number.")] = None
+    slow_above: Annotated[DecimalText | None, Key("Above this, one chunk at a time.")] = None
+    pause_above: Annotated[DecimalText | None, Key("Above this, no new chunk starts.")] = None
+    resume_below: Annotated[DecimalText | None, Key("Below this, a paused run continues.")] = None
+    every_seconds: Annotated[Length, Key(path="every", default="30s")] = 30
+    timeout_seconds: Annotated[Length, Key(path="timeout", default="10s")] = 10
+    unreadable: Annotated[str, OneOf("pause", "ignore")] = "pause"

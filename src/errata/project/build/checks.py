@@ -6,20 +6,12 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from errata.model.partition import Grain
-from errata.model.product import PII_KINDS, Check, Metric, References, Threshold
-from errata.project.files import THRESHOLDS, CheckFile, InputFile
+from errata.model.product import PII_KINDS, Check, Metric, Threshold
+from errata.project.forms import DBT_METRICS, CheckForm, InputForm, narrow
 from errata.project.problems import ProblemReport
 from errata.project.yaml.problem_texts import find_nearest
+from errata.project.yaml.value_reader import list_keys
 
-_DBT = {
-    "not_null": Metric.NULL_VALUES,
-    "unique": Metric.DUPLICATE_VALUES,
-    "accepted_values": Metric.INVALID_VALUES,
-    "relationships": Metric.MISSING_REFERENCES,
-    "unique_combination_of_columns": Metric.DUPLICATE_VALUES,
-    "accepted_range": Metric.INVALID_VALUES,
-    "expression_is_true": Metric.EXPRESSION,
-}
 _VALIDITY = ("validValues", "pattern", "minimum", "maximum", "minLength", "maxLength")
 _TAKES: dict[Metric, tuple[str, ...]] = {
     Metric.ROW_COUNT: (),
@@ -34,11 +26,12 @@ _TAKES: dict[Metric, tuple[str, ...]] = {
     Metric.PII_VALUES: ("column", "columns", "kinds"),
 }
 _OWN_KEYS = tuple(dict.fromkeys(key for keys in _TAKES.values() for key in keys))
+THRESHOLDS = {one.path[0]: one.field.name for one in list_keys(CheckForm) if one.path[0].startswith("must")}
 _AGES = ("minutes", "hours", "days")
 
 
 def build_checks(
-    files: Sequence[CheckFile], inputs: Mapping[str, InputFile], grain: Grain, report: ProblemReport
+    files: Sequence[CheckForm], inputs: Mapping[str, InputForm], grain: Grain, report: ProblemReport
 ) -> tuple[Check, ...]:
     """The valid checks; problems of the others go to the report."""
     found = []
@@ -52,56 +45,43 @@ def build_checks(
     return tuple(found)
 
 
-def _build_check(n: int, file: CheckFile, report: ProblemReport) -> Check | None:
+def _build_check(n: int, file: CheckForm, report: ProblemReport) -> Check | None:
     metric = _resolve_metric(n, file, report)
     if metric is None:
         return None
-    given = file.model_dump(by_alias=True, exclude_none=True)
+    given = report.keys_at(("checks", n))
     _check_keys(n, metric, given, report)
-    _check_unit(n, metric, file.unit, report)
+    _check_unit(n, metric, file.unit if "unit" in given else None, report)
     threshold = _build_threshold(n, file, given, report)
     if threshold is None:
         return None
-    columns = tuple(file.columns or ()) or ((file.column,) if file.column else ())
+    columns = file.columns or ((file.column,) if file.column else ())
     if len(set(columns)) < len(columns):
         report.at(("checks", n, "columns"), "expected each column once", found=False)
     about = f"({','.join(columns)})" if columns else ""
-    return Check(
+    kinds = tuple(kind for kind in PII_KINDS if kind in (file.kinds or PII_KINDS))
+    return narrow(
+        Check,
+        file,
         name=file.name or f"{metric}{about}{' per run' if file.per == 'run' else ''}",
         metric=metric,
         threshold=threshold,
         columns=columns,
-        expression=file.expression,
-        valid_values=tuple(file.valid_values or ()),
-        pattern=file.pattern,
-        missing_values=tuple(file.missing_values or ()),
-        unit=file.unit or "rows",
-        severity=file.severity,
-        per=file.per,
-        minimum=file.minimum,
-        maximum=file.maximum,
-        min_length=file.min_length,
-        max_length=file.max_length,
-        before=file.before or "0s",
-        after=file.after or "0s",
-        references=References(file.references.input, tuple(file.references.columns)) if file.references else None,
-        kinds=tuple(kind for kind in PII_KINDS if kind in (file.kinds or PII_KINDS))
-        if metric is Metric.PII_VALUES
-        else (),
+        kinds=kinds if metric is Metric.PII_VALUES else (),
         must_hold=file.metric == "expression_is_true",
     )
 
 
-def _resolve_metric(n: int, file: CheckFile, report: ProblemReport) -> Metric | None:
-    if file.metric is not None:
-        return _DBT.get(file.metric) or Metric(file.metric)
+def _resolve_metric(n: int, file: CheckForm, report: ProblemReport) -> Metric | None:
+    if file.metric:
+        return DBT_METRICS.get(file.metric) or Metric(file.metric)
     if file.expression is not None:
         return Metric.EXPRESSION
     report.at_key(("checks", n, "metric"), f'missing key "metric" (or "expression") in checks[{n}]')
     return None
 
 
-def _check_keys(n: int, metric: Metric, given: dict[str, object], report: ProblemReport) -> None:
+def _check_keys(n: int, metric: Metric, given: set[str], report: ProblemReport) -> None:
     def missing(key: str, why: str = "") -> None:
         report.at_key(("checks", n, key), f'missing key "{key}" in checks[{n}], which {why or metric} needs')
 
@@ -110,12 +90,12 @@ def _check_keys(n: int, metric: Metric, given: dict[str, object], report: Proble
         if key in given and key not in takes:
             report.at_key(("checks", n, key), f'the key "{key}" in checks[{n}] does not belong to the metric {metric}')
     if "columns" in takes:
-        both, neither = {"column", "columns"} <= given.keys(), not {"column", "columns"} & given.keys()
+        both, neither = {"column", "columns"} <= given, not {"column", "columns"} & given
         if both or (neither and metric is not Metric.PII_VALUES):
             report.at(("checks", n), f"{metric}: expected either column or columns", found=False)
     elif "column" in takes and "column" not in given:
         missing("column")
-    if metric is Metric.INVALID_VALUES and not given.keys() & set(_VALIDITY):
+    if metric is Metric.INVALID_VALUES and not given & set(_VALIDITY):
         report.at(("checks", n), f"invalidValues: expected one of {', '.join(_VALIDITY)}", found=False)
     if metric is Metric.MISSING_REFERENCES and "references" not in given:
         missing("references")
@@ -137,7 +117,7 @@ def _check_unit(n: int, metric: Metric, unit: str | None, report: ProblemReport)
         report.at(("checks", n, "unit"), "rowCount counts rows; expected rows")
 
 
-def _check_references(n: int, check: Check, inputs: Mapping[str, InputFile], report: ProblemReport) -> None:
+def _check_references(n: int, check: Check, inputs: Mapping[str, InputForm], report: ProblemReport) -> None:
     if check.references is None:
         return
     path = ("checks", n, "references")
@@ -153,18 +133,18 @@ def _check_references(n: int, check: Check, inputs: Mapping[str, InputFile], rep
         report.at((*path, "columns"), said, found=False)
 
 
-def _build_threshold(n: int, file: CheckFile, given: dict[str, object], report: ProblemReport) -> Threshold | None:
+def _build_threshold(n: int, file: CheckForm, given: set[str], report: ProblemReport) -> Threshold | None:
     found = [key for key in THRESHOLDS if key in given]
-    if not found and file.metric in _DBT:
+    if not found and file.metric in DBT_METRICS:
         return Threshold("mustBe", "0")  # the default of dbt's tests
     if len(found) != 1:
         said = ", ".join(found) if found else "none"
         report.at(("checks", n), f"expected exactly one threshold ({', '.join(THRESHOLDS)}); found {said}", found=False)
         return None
-    operand = given[found[0]]
-    if not isinstance(operand, list):
-        return Threshold(found[0], str(operand))
-    lower, upper = (str(bound) for bound in operand)
+    operand = getattr(file, THRESHOLDS[found[0]])
+    if isinstance(operand, str):
+        return Threshold(found[0], operand)
+    lower, upper = operand
     if Decimal(lower) > Decimal(upper):
         report.at(("checks", n, found[0]), "expected the lower bound first", found=False)
     return Threshold(found[0], lower, upper)

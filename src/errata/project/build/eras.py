@@ -7,13 +7,15 @@ could fix.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 
 from errata.errors import UsageError
 from errata.model.partition import Grain, parse_partition
-from errata.model.product.eras import Era, RowLimits, RowRule
+from errata.model.product import Input
+from errata.model.product.eras import Era, RowLimits
 from errata.model.types import is_assignable, is_valid_literal
-from errata.project.files import EraFile, InputFile, RowLimitsFile
+from errata.project.forms import InputForm
 from errata.project.problems import Path, ProblemReport
 from errata.project.yaml.problem_texts import find_nearest
 
@@ -22,7 +24,7 @@ _TAKEN = ("cast ", "text ")
 _OWN_PREFIX = "__errata"
 
 
-def build_eras(file: InputFile, grain: Grain, place: Path, report: ProblemReport) -> tuple[Era, ...]:
+def build_eras(file: Input, grain: Grain, place: Path, report: ProblemReport) -> tuple[Era, ...]:
     """The eras of an input, named and in file order."""
     for name in file.columns:
         if name.startswith(_OWN_PREFIX):
@@ -43,30 +45,20 @@ def build_eras(file: InputFile, grain: Grain, place: Path, report: ProblemReport
     return eras
 
 
-def _build_era(n: int, given: EraFile, file: InputFile, grain: Grain, place: Path, report: ProblemReport) -> Era:
+def _build_era(n: int, given: Era, file: Input, grain: Grain, place: Path, report: ProblemReport) -> Era:
     first, last = (
         _parse_bound(text, grain, file, (*place, key), report)
-        for key, text in (("from", given.from_), ("until", given.until))
+        for key, text in (("from", given.first), ("until", given.last))
     )
     if first is not None and last is not None and last < first:
         report.at((*place, "until"), f"expected {first} or later")
     for column in sorted({*given.has} & {*given.lacks}):
         report.at((*place, "lacks"), f"{column} is under has as well", found=False)
     _check_columns(given, file, place, report)
-    return Era(
-        name=given.name or f"era-{n + 1}",
-        first=first,
-        last=last,
-        has=tuple(given.has),
-        lacks=tuple(given.lacks),
-        rename=given.rename,
-        cast=given.cast,
-        default=given.default,
-        drop=tuple(given.drop),
-    )
+    return replace(given, name=given.name or f"era-{n + 1}", first=first, last=last)
 
 
-def _parse_bound(text: str | None, grain: Grain, file: InputFile, place: Path, report: ProblemReport) -> str | None:
+def _parse_bound(text: str | None, grain: Grain, file: Input, place: Path, report: ProblemReport) -> str | None:
     if text is None:
         return None
     if file.partition is None or not grain.is_time:
@@ -80,7 +72,7 @@ def _parse_bound(text: str | None, grain: Grain, file: InputFile, place: Path, r
         return None
 
 
-def _check_columns(given: EraFile, file: InputFile, place: Path, report: ProblemReport) -> None:
+def _check_columns(given: Era, file: Input, place: Path, report: ProblemReport) -> None:
     """Check that an era makes only declared columns, each once, and leaves the partition column as it is."""
     made: Mapping[str, Mapping[str, object]] = {
         "rename": {new: old for old, new in given.rename.items()},
@@ -101,7 +93,7 @@ def _check_columns(given: EraFile, file: InputFile, place: Path, report: Problem
     _check_values(given, file, place, report)
 
 
-def _check_values(given: EraFile, file: InputFile, place: Path, report: ProblemReport) -> None:
+def _check_values(given: Era, file: Input, place: Path, report: ProblemReport) -> None:
     """Check that casts end in the declared type, defaults have it, and dropped columns are not used."""
     for column, kind in given.cast.items():
         if not is_assignable(kind, file.columns.get(column, kind)):
@@ -125,8 +117,8 @@ def _is_overlapping(one: Era, other: Era) -> bool:
     return max(starts) <= min(ends)
 
 
-def build_row_rules(file: InputFile, place: Path, report: ProblemReport) -> tuple[RowRule, ...]:
-    """The row rules of an input, in the order they are tried."""
+def check_row_rules(file: Input, place: Path, report: ProblemReport) -> None:
+    """Check that each row rule of an input has a name of its own."""
     seen: set[str] = set()
     for n, rule in enumerate(file.rows):
         if rule.name in seen:
@@ -134,15 +126,14 @@ def build_row_rules(file: InputFile, place: Path, report: ProblemReport) -> tupl
         if rule.name.startswith(_TAKEN):
             report.at((*place, "rows", n, "name"), 'names that begin with "cast " or "text " are taken')
         seen.add(rule.name)
-    return tuple(RowRule(rule.name, rule.expression, rule.action) for rule in file.rows)
 
 
-def build_row_limits(inputs: Mapping[str, InputFile], report: ProblemReport) -> tuple[RowLimits, ...]:
+def build_row_limits(inputs: Mapping[str, InputForm], report: ProblemReport) -> tuple[RowLimits, ...]:
     """Limits on quarantined rows, by input."""
     return tuple(_build_limits(name, given.quarantine, report) for name, given in inputs.items() if given.quarantine)
 
 
-def _build_limits(name: str, limits: RowLimitsFile, report: ProblemReport) -> RowLimits:
+def _build_limits(name: str, limits: RowLimits, report: ProblemReport) -> RowLimits:
     place = ("inputs", name)
     if limits.warn is None and limits.block is None:
         report.at((*place, "quarantine"), "expected warn or block or both", found=False)
@@ -150,4 +141,4 @@ def _build_limits(name: str, limits: RowLimitsFile, report: ProblemReport) -> Ro
         same_unit = limits.warn.endswith("%") == limits.block.endswith("%")
         if same_unit and Decimal(limits.warn.rstrip("%")) > Decimal(limits.block.rstrip("%")):
             report.at((*place, "quarantine", "warn"), "expected no more than block")
-    return RowLimits(name, limits.warn, limits.block)
+    return replace(limits, name=name)

@@ -11,16 +11,17 @@ from dataclasses import replace
 
 from errata.model.approval import ApprovalRules
 from errata.model.duration import to_days
-from errata.model.product import Alarm, Person, Role
-from errata.project.files import ApprovalFile, PersonFile, ProjectFile
+from errata.model.product import Person, Role
+from errata.project.forms import ProjectForm
 from errata.project.problems import ProblemReport
+from errata.project.yaml.value_reader import overlay
 
 _OF_SERVICES = (Role.OPERATOR, Role.PUBLISHER)
 
 
-def build_people(file: ProjectFile, report: ProblemReport) -> dict[str, Person]:
+def build_people(file: ProjectForm, report: ProblemReport) -> dict[str, Person]:
     """People by name; empty in single-user mode."""
-    if file.people == "single-user":
+    if not isinstance(file.people, Mapping):
         return {}
     taken: dict[str, str] = {}
     for name in file.people:
@@ -32,19 +33,14 @@ def build_people(file: ProjectFile, report: ProblemReport) -> dict[str, Person]:
         _refuse_repeats(person.teams, ("people", name, "teams"), report)
         if person.service:
             _check_service(name, person, report)
-    return {
-        name: Person(
-            name, tuple(Role(role) for role in person.roles), tuple(person.teams), person.service, tuple(person.aliases)
-        )
-        for name, person in file.people.items()
-    }
+    return {name: replace(person, name=name) for name, person in file.people.items()}
 
 
-def build_approval(file: ApprovalFile, report: ProblemReport, base: ApprovalRules | None = None) -> ApprovalRules:
+def build_approval(file: ApprovalRules, report: ProblemReport, base: ApprovalRules | None = None) -> ApprovalRules:
     """The rules, with values from ``base`` for keys that the file leaves out."""
-    if file.valid is not None and not to_days(file.valid):
+    if not to_days(file.valid):
         report.at(("approval", "valid"), "expected longer than nothing, such as 30d")
-    return replace(base or ApprovalRules(), **file.model_dump(exclude_none=True))
+    return overlay(base or ApprovalRules(), file, report, ("approval",))
 
 
 def refuse_unreachable_quorum(quorum: int, people: Mapping[str, Person], report: ProblemReport) -> None:
@@ -56,12 +52,7 @@ def refuse_unreachable_quorum(quorum: int, people: Mapping[str, Person], report:
         report.at(("approval", "quorum"), f"expected at most {len(able)}, the people who approve ({', '.join(able)})")
 
 
-def build_alarm(file: ProjectFile) -> Alarm | None:
-    """Command that runs on break-glass."""
-    return Alarm(tuple(file.alarm.command), file.alarm.timeout) if file.alarm else None
-
-
-def _check_service(name: str, person: PersonFile, report: ProblemReport) -> None:
+def _check_service(name: str, person: Person, report: ProblemReport) -> None:
     for n, role in enumerate(person.roles):
         if role not in _OF_SERVICES:
             said = f"a service account runs, validates and publishes; expected {' or '.join(_OF_SERVICES)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,113 +12,87 @@ from errata.errors import UsageError
 from errata.model.approval import ApprovalRules
 from errata.model.duration import count_steps
 from errata.model.partition import Grain, parse_list
-from errata.model.product import (
-    LINEAGE_COLUMNS,
-    S3,
-    Catalog,
-    Comparison,
-    Input,
-    Limits,
-    Product,
-    Project,
-    Protect,
-    Target,
-    Transform,
-)
-from errata.model.product.erasure import ErasureSettings
+from errata.model.product import LINEAGE_COLUMNS, S3, Catalog, Comparison, Input, Product, Project, Target
 from errata.project.build.checks import build_checks
-from errata.project.build.eras import build_eras, build_row_limits, build_row_rules
+from errata.project.build.eras import build_eras, build_row_limits, check_row_rules
 from errata.project.build.masking import refuse_exposing_rules
-from errata.project.build.people import build_alarm, build_approval, build_people, refuse_unreachable_quorum
+from errata.project.build.people import build_approval, build_people, refuse_unreachable_quorum
 from errata.project.build.publish import build_publish
 from errata.project.build.reconcile import build_controls, build_reconciliations
 from errata.project.build.settings import build_evidence, to_absolute, to_absolute_url
 from errata.project.build.throttle import build_signals, build_throttle
-from errata.project.files import CatalogFile, CompareFile, InputFile, ProductFile, ProjectFile
+from errata.project.forms import InputForm, ProductForm, ProjectForm, narrow
 from errata.project.problems import ProblemReport
 from errata.text.secrets import find_passwords, holds_secret
 
 _NEEDS = {"jdbc": ("uri", "warehouse"), "rest": ("uri",), "glue": ("warehouse",), "hive": ("uri",)}
 
 
-def build_project(file: ProjectFile, root: Path, report: ProblemReport) -> Project:
+def build_project(file: ProjectForm, root: Path, report: ProblemReport) -> Project:
     """The project without its products."""
     if not re.match(r"(sqlite|postgresql)(\+[a-z0-9_]+)?://", file.ledger):
         report.at(("ledger",), "expected sqlite:///path or postgresql+psycopg://…")
     people = build_people(file, report)
     approval = build_approval(file.approval, report)
     refuse_unreachable_quorum(approval.quorum, people, report)
-    if file.chunk_bytes is not None and file.chunks.bytes is not None:
+    if file.top_chunk_bytes is not None and file.chunk_bytes is not None:
         report.at_key(("chunk_bytes",), "chunk_bytes and chunks.bytes were both given; expected chunks.bytes alone")
-    s3 = _build_s3(file, report)
+    _check_s3(file.s3, report)
     if file.erasure is not None:
         _check_table(file.erasure.table, ("erasure", "table"), tuple(file.catalogs), report)
     _check_java_options(file, report)
-    return Project(
-        name=file.project,
+    return narrow(
+        Project,
+        file,
         root=str(root),
         ledger=to_absolute_url(root, file.ledger),
-        catalogs={name: _build_catalog(name, catalog, root, s3, report) for name, catalog in file.catalogs.items()},
+        catalogs={name: _build_catalog(name, given, root, file.s3, report) for name, given in file.catalogs.items()},
         products={},
-        spark_master=file.spark.master,
-        spark_conf=file.spark.conf,
-        s3=s3,
         people=people,
         single_user=file.people == "single-user",
-        limits=Limits(**file.limits.model_dump()),
-        core_hour_usd=file.price.core_hour_usd if file.price else "0",
-        chunk_bytes=file.chunks.bytes or file.chunk_bytes,
-        chunk_seconds=file.chunks.seconds,
-        attempts=file.chunks.attempts,
+        chunk_bytes=file.chunk_bytes or file.top_chunk_bytes,
         throttle=build_throttle(file.throttle, report),
         health=build_signals(file.health, report),
         evidence=build_evidence(file.evidence, root, report),
-        erasure=ErasureSettings(file.erasure.table, file.erasure.key) if file.erasure else None,
         approval=approval,
-        alarm=build_alarm(file),
     )
 
 
-def _check_java_options(file: ProjectFile, report: ProblemReport) -> None:
-    for key, options in file.spark.conf.items():
+def _check_java_options(file: ProjectForm, report: ProblemReport) -> None:
+    for key, options in file.spark_conf.items():
         named = [name for name in re.findall(r"-D([^\s=]+)=", options) if holds_secret(name)]
         if key.endswith("JavaOptions") and named:
             said = f"-D{named[0]} was refused, because everyone on the machine can read the command line of Java"
             report.at(("spark", "conf", key), said, found=False)
 
 
-def _build_s3(file: ProjectFile, report: ProblemReport) -> S3 | None:
-    if file.storage.s3 is None:
-        return None
-    found = S3(**file.storage.s3.model_dump())
-    if (found.access_key_id is None) != (found.secret_access_key is None):
+def _check_s3(s3: S3 | None, report: ProblemReport) -> None:
+    if s3 is not None and (s3.access_key_id is None) != (s3.secret_access_key is None):
         report.at_key(("storage", "s3"), "expected access_key_id and secret_access_key together, or neither")
-    return found
 
 
-def _build_catalog(name: str, file: CatalogFile, root: Path, s3: S3 | None, report: ProblemReport) -> Catalog:
-    for key in _NEEDS[file.type]:
-        if getattr(file, key) is None:
-            said = f'missing key "{key}" in catalogs.{name}, which type {file.type} needs'
+def _build_catalog(name: str, given: Catalog, root: Path, s3: S3 | None, report: ProblemReport) -> Catalog:
+    for key in _NEEDS[given.type]:
+        if getattr(given, key) is None:
+            said = f'missing key "{key}" in catalogs.{name}, which type {given.type} needs'
             report.at_key(("catalogs", name, key), said)
-    return Catalog(
+    return replace(
+        given,
         name=name,
-        type=file.type,
-        uri=None if file.uri is None else to_absolute_url(root, file.uri),
-        warehouse=None if file.warehouse is None else to_absolute(root, file.warehouse),
-        properties=file.properties,
+        uri=None if given.uri is None else to_absolute_url(root, given.uri),
+        warehouse=None if given.warehouse is None else to_absolute(root, given.warehouse),
         s3=s3,
     )
 
 
-def build_product(file: ProductFile, root: Path, project: Project | None, report: ProblemReport) -> Product:
+def build_product(file: ProductForm, root: Path, project: Project | None, report: ProblemReport) -> Product:
     """One product; ``project`` is None if errata.yaml has errors."""
-    grain = Grain(file.target.partition.grain)
+    grain = file.target.grain
     catalogs = None if project is None else tuple(project.catalogs)
     _check_table(file.target.table, ("target", "table"), catalogs, report)
     _refuse_repeats(file.target.key, ("target", "key"), report)
     inputs = tuple(
-        _build_own_input(name, given, file, report)
+        _build_own_input(name, given, file.target, report)
         if given.own
         else _build_input(name, given, grain, root, catalogs, report)
         for name, given in file.inputs.items()
@@ -126,31 +101,23 @@ def build_product(file: ProductFile, root: Path, project: Project | None, report
     _check_locked(file, grain, report)
     _check_diff_columns(file, report)
     checks = build_checks(file.checks, file.inputs, grain, report)
-    product = Product(
-        name=file.product,
-        owner=file.owner,
-        target=_build_target(file, grain, project, report),
-        transform=Transform(file.transform.call, file.transform.version, file.transform.config),
+    _check_target(file.target, project, report)
+    throttle = build_throttle(file.throttle, report, project.throttle if project else None) if file.throttle else None
+    product = narrow(
+        Product,
+        file,
         inputs=inputs,
-        description=file.description,
         publish=build_publish(file, catalogs, report),
         rollback_window=file.publish.rollback_window,
+        manual=file.publish.manual,
         checks=checks,
         reconcile=build_reconciliations(file, report),
         compare=tuple(_build_comparison(n, given, report) for n, given in enumerate(file.compare)),
         control=build_controls(file, report),
         row_limits=build_row_limits(file.inputs, report),
-        protect=Protect(file.protect.recent, tuple(file.protect.locked)),
         lineage_columns=_build_lineage(file.lineage_columns, report),
-        consumers=tuple(file.consumers),
-        prove_determinism=file.determinism.prove if file.determinism else 0,
-        tolerance=file.diff.tolerance,
-        classified=tuple(file.classified),
         approval=_build_product_approval(file, project, report),
-        manual=file.publish.manual,
-        throttle=build_throttle(file.throttle, report, project.throttle if project else None)
-        if file.throttle
-        else None,
+        throttle=throttle,
         health=build_signals(file.health, report, [signal.name for signal in project.health] if project else ()),
         path=report.file,
         lines=report.lines(("checks", "reconcile", "compare", "control", "publish")),
@@ -161,9 +128,9 @@ def build_product(file: ProductFile, root: Path, project: Project | None, report
     return product
 
 
-def _build_product_approval(file: ProductFile, project: Project | None, report: ProblemReport) -> ApprovalRules:
+def _build_product_approval(file: ProductForm, project: Project | None, report: ProblemReport) -> ApprovalRules:
     found = build_approval(file.approval, report, project.approval if project else None)
-    if project is not None and file.approval.quorum is not None:
+    if project is not None and "quorum" in report.keys_at(("approval",)):
         refuse_unreachable_quorum(found.quorum, project.people, report)
     return found
 
@@ -174,35 +141,25 @@ def _check_table(table: str, path: tuple[str, ...], catalogs: Sequence[str] | No
         report.at(path, f"expected a table of a catalog in errata.yaml ({', '.join(catalogs)})")
 
 
-def _build_target(file: ProductFile, grain: Grain, project: Project | None, report: ProblemReport) -> Target:
-    target, path = file.target, ("target", "add_columns")
+def _check_target(target: Target, project: Project | None, report: ProblemReport) -> None:
+    path = ("target", "add_columns")
     _refuse_repeats(target.subjects, ("target", "subjects"), report)
-    if target.partition.column in target.subjects:
-        said = (
-            f"{target.partition.column} is the partition column, and manifests name partitions; expected another column"
-        )
-        report.at(("target", "subjects", target.subjects.index(target.partition.column)), said, found=False)
+    if target.column in target.subjects:
+        said = f"{target.column} is the partition column, and manifests name partitions; expected another column"
+        report.at(("target", "subjects", target.subjects.index(target.column)), said, found=False)
     if target.subjects and project is not None and project.erasure is None:
         report.at_key(("target", "subjects"), 'missing key "erasure" in errata.yaml, which names the list they are on')
-    spelt: dict[str, str] = {target.partition.column.casefold(): target.partition.column}
+    spelt: dict[str, str] = {target.column.casefold(): target.column}
     for name in target.add_columns:
         if name.casefold() in spelt:
             report.at_key((*path, name), f"expected a name of its own; {spelt[name.casefold()]} is taken")
         if name in target.key:
             report.at_key((*path, name), f"{name} is in the key; a key column cannot be new, rows of before have none")
         spelt[name.casefold()] = name
-    return Target(
-        table=target.table,
-        column=target.partition.column,
-        grain=grain,
-        key=tuple(target.key),
-        add_columns=dict(target.add_columns),
-        subjects=tuple(target.subjects),
-    )
 
 
 def _build_input(
-    name: str, file: InputFile, grain: Grain, root: Path, catalogs: Sequence[str] | None, report: ProblemReport
+    name: str, file: InputForm, grain: Grain, root: Path, catalogs: Sequence[str] | None, report: ProblemReport
 ) -> Input:
     path = ("inputs", name)
     if (file.table is None) == (file.files is None):
@@ -215,46 +172,35 @@ def _build_input(
         report.at_key((*path, "version"), f'the key "version" was refused in {".".join(path)}; only tables have tags')
     for key, duration in (("lookback", file.lookback), ("lookahead", file.lookahead)):
         _check_span(duration, grain, file.partition, (*path, key), report)
-    return Input(
+    check_row_rules(file, path, report)
+    return narrow(
+        Input,
+        file,
         name=name,
-        table=file.table,
         files=None if file.files is None else to_absolute(root, file.files),
-        partition=file.partition,
-        lookback=file.lookback,
-        lookahead=file.lookahead,
-        reference=file.reference,
-        columns=file.columns,
         eras=build_eras(file, grain, path, report),
-        rows=build_row_rules(file, path, report),
-        version=file.version,
     )
 
 
-def _build_own_input(name: str, file: InputFile, product: ProductFile, report: ProblemReport) -> Input:
+def _build_own_input(name: str, file: InputForm, target: Target, report: ProblemReport) -> Input:
     """The product's own earlier partitions as an input: the target itself, partitioned like the target."""
     path = ("inputs", name)
     for key in ("table", "files", "partition", "reference", "version", "columns", "eras", "rows", "quarantine"):
         if getattr(file, key):
             report.at_key((*path, key), f'the key "{key}" was refused in {".".join(path)}; own output is the target')
-    grain = Grain(product.target.partition.grain)
+    grain = target.grain
     if not grain.is_time:
         report.at((*path, "own"), "own output needs a target by hour, day, month or year; values have no order")
     else:
-        _check_span(file.lookback, grain, product.target.partition.column, (*path, "lookback"), report)
+        _check_span(file.lookback, grain, target.column, (*path, "lookback"), report)
         if not int(re.sub(r"\D", "", file.lookback)):
             report.at((*path, "lookback"), f"own output is what came before: expected at least one {grain}")
     if int(re.sub(r"\D", "", file.lookahead)):
         report.at((*path, "lookahead"), "expected 0d, because later partitions are not there yet")
-    return Input(
-        name=name,
-        table=product.target.table,
-        partition=product.target.partition.column,
-        lookback=file.lookback,
-        own=True,
-    )
+    return Input(name=name, table=target.table, partition=target.column, lookback=file.lookback, own=True)
 
 
-def _check_single_own(file: ProductFile, report: ProblemReport) -> None:
+def _check_single_own(file: ProductForm, report: ProblemReport) -> None:
     own = [name for name, given in file.inputs.items() if given.own]
     for name in own[1:]:
         report.at(("inputs", name, "own"), f"expected one input of own output; {own[0]} is another", found=False)
@@ -283,7 +229,7 @@ def _check_span(
         report.at(path, "a look-back or look-ahead needs the key partition, the column it goes by")
 
 
-def _check_locked(file: ProductFile, grain: Grain, report: ProblemReport) -> None:
+def _check_locked(file: ProductForm, grain: Grain, report: ProblemReport) -> None:
     for n, locked in enumerate(file.protect.locked):
         try:
             parse_list(grain, locked)
@@ -292,10 +238,10 @@ def _check_locked(file: ProductFile, grain: Grain, report: ProblemReport) -> Non
             report.at(("protect", "locked", n), f"expected a partition of grain {grain}{spans}")
 
 
-def _check_diff_columns(file: ProductFile, report: ProblemReport) -> None:
+def _check_diff_columns(file: ProductForm, report: ProblemReport) -> None:
     """Refuse a tolerance on columns that pair rows in a diff, and masking of the partition column."""
-    partition = file.target.partition.column
-    for column in file.diff.tolerance:
+    partition = file.target.column
+    for column in file.tolerance:
         if column in (partition, *file.target.key):
             report.at(("diff", "tolerance", column), "this column identifies rows; expected another", found=False)
     _refuse_repeats(file.classified, ("classified",), report)
@@ -304,20 +250,20 @@ def _check_diff_columns(file: ProductFile, report: ProblemReport) -> None:
         report.at(("classified", n), "partitions are named everywhere by this column; it cannot be masked")
 
 
-def _build_comparison(n: int, file: CompareFile, report: ProblemReport) -> Comparison:
+def _build_comparison(n: int, file: Comparison, report: ProblemReport) -> Comparison:
     if file.warn is None and file.block is None:
         report.at(("compare", n), "expected warn or block or both", found=False)
     elif file.warn is not None and file.block is not None:
         same_unit = file.warn.endswith("%") == file.block.endswith("%")
         if same_unit and Decimal(file.warn.rstrip("%")) > Decimal(file.block.rstrip("%")):
             report.at(("compare", n, "warn"), f"expected no more than block, {report.text_at(('compare', n, 'block'))}")
-    if file.name is None and "=" in file.metric:
+    if not file.name and "=" in file.metric:
         report.at_key(("compare", n, "name"), f'missing key "name" in compare[{n}], whose metric has an "=" in it')
-    return Comparison(file.name or file.metric, file.metric, file.warn, file.block)
+    return replace(file, name=file.name or file.metric)
 
 
-def _build_lineage(wanted: bool | list[str], report: ProblemReport) -> tuple[str, ...]:
-    if isinstance(wanted, list):
+def _build_lineage(wanted: bool | tuple[str, ...], report: ProblemReport) -> tuple[str, ...]:
+    if isinstance(wanted, tuple):
         _refuse_repeats(wanted, ("lineage_columns",), report)
         return tuple(column for column in LINEAGE_COLUMNS if column in wanted)
     return LINEAGE_COLUMNS if wanted else ()

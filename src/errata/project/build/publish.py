@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from errata.model.product import Freeze, Groups, Merge, Publish
+from errata.model.product import Freeze, Merge, Publish
 from errata.model.refs import swap_table
 from errata.model.side_tables import CORRECTION_COLUMNS, SIDE_TABLE_MODES, VERSION_COLUMNS
-from errata.project.files import ProductFile
+from errata.project.forms import ProductForm, narrow
 from errata.project.problems import ProblemReport
 from errata.text.numbers import format_duration
 
@@ -18,7 +18,7 @@ _REBASED = ("replace_partitions", "merge")
 _NEEDS = {"version": "versions", "swap_view": "view", "corrections": "corrections"}
 
 
-def build_publish(file: ProductFile, catalogs: Sequence[str] | None, report: ProblemReport) -> Publish:
+def build_publish(file: ProductForm, catalogs: Sequence[str] | None, report: ProblemReport) -> Publish:
     """How the product is published."""
     given = file.publish
     for key, modes in _OF_MODE.items():
@@ -33,19 +33,16 @@ def build_publish(file: ProductFile, catalogs: Sequence[str] | None, report: Pro
     _check_tables(file, catalogs, report)
     _check_key_columns(file, report)
     _check_live_wins(file, report)
-    return Publish(
-        mode=given.mode,
+    return narrow(
+        Publish,
+        given,
         merge=_build_merge(file, report) if given.mode == "merge" else None,
-        view=given.view,
         versions=swap_table(file.target.table) if given.mode == "swap_view" else given.versions,
-        corrections=given.corrections,
-        groups=Groups(given.groups.size, given.groups.hold, given.groups.order) if given.groups else None,
-        on_live_write=given.on_live_write,
         freeze=_build_freeze(file, report),
     )
 
 
-def _check_live_wins(file: ProductFile, report: ProblemReport) -> None:
+def _check_live_wins(file: ProductForm, report: ProblemReport) -> None:
     """Check that ``live_wins`` can recompute partitions one by one: rows are the target's, none depends on another."""
     if file.publish.on_live_write != "live_wins":
         return
@@ -58,13 +55,13 @@ def _check_live_wins(file: ProductFile, report: ProblemReport) -> None:
         report.at(where, said, found=False)
 
 
-def _build_freeze(file: ProductFile, report: ProblemReport) -> Freeze | None:
+def _build_freeze(file: ProductForm, report: ProblemReport) -> Freeze | None:
     given = file.publish.freeze
     if file.publish.on_live_write != "freeze":
         if given is not None:
             report.at_key(("publish", "freeze"), 'the key "freeze" was refused; it is for on_live_write: freeze')
         return None
-    found = Freeze(given.idle, given.at_most) if given else Freeze()
+    found = given or Freeze()
     if not 0 < found.idle <= found.at_most:
         said = "expected idle above zero and no longer than at_most"
         told = f"{said}; found {format_duration(found.idle)} and {format_duration(found.at_most)}"
@@ -72,7 +69,7 @@ def _build_freeze(file: ProductFile, report: ProblemReport) -> Freeze | None:
     return found
 
 
-def _check_tables(file: ProductFile, catalogs: Sequence[str] | None, report: ProblemReport) -> None:
+def _check_tables(file: ProductForm, catalogs: Sequence[str] | None, report: ProblemReport) -> None:
     taken = {file.target.table: "target.table"}
     for key in ("versions", "view", "corrections"):
         name = getattr(file.publish, key)
@@ -85,7 +82,7 @@ def _check_tables(file: ProductFile, catalogs: Sequence[str] | None, report: Pro
         taken[name] = f"publish.{key}"
 
 
-def _check_key_columns(file: ProductFile, report: ProblemReport) -> None:
+def _check_key_columns(file: ProductForm, report: ProblemReport) -> None:
     key = file.target.key
     if file.publish.corrections and not key:
         report.at(("publish", "corrections"), "corrections are written by key: expected target.key", found=False)
@@ -94,18 +91,18 @@ def _check_key_columns(file: ProductFile, report: ProblemReport) -> None:
             if name.casefold() in CORRECTION_COLUMNS:
                 said = f"{name} is a column of its own in publish.corrections; expected another name"
                 report.at(("target", "key", n), said, found=False)
-    if file.publish.mode in ("version", "swap_view") and file.target.partition.column.casefold() in VERSION_COLUMNS:
+    if file.publish.mode in ("version", "swap_view") and file.target.column.casefold() in VERSION_COLUMNS:
         report.at(("target", "partition", "column"), "this name is taken in publish.versions", found=False)
 
 
-def _build_merge(file: ProductFile, report: ProblemReport) -> Merge:
+def _build_merge(file: ProductForm, report: ProblemReport) -> Merge:
     given, key = file.publish.merge, file.target.key
     if not key:
         report.at(("publish", "mode"), "rows are merged by their key: expected target.key", found=False)
     if given is None:
         return Merge()
-    if given.version is not None and given.version in (*key, file.target.partition.column):
+    if given.version is not None and given.version in (*key, file.target.column):
         report.at(
             ("publish", "merge", "version"), "a version tells rows of one key apart; expected a column outside the key"
         )
-    return Merge(given.version, given.delete)
+    return given

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 
 from errata.model.partition import Grain
 from errata.model.product import Control, GroupKey, Reconciliation
-from errata.project.files import ControlFile, ProductFile, ReconcileFile
+from errata.project.forms import ControlForm, ProductForm, ReconciliationForm, narrow
 from errata.project.problems import ProblemReport
 from errata.project.yaml.problem_texts import find_nearest
 
-REACH = 4
-WARN, BLOCK = "3.5", "8"
 _UNIT = {Grain.HOUR: "weeks", Grain.DAY: "weeks", Grain.MONTH: "years"}
 """Unit in which comparable partitions are counted, for the grains that have any."""
 
 
-def build_reconciliations(file: ProductFile, report: ProblemReport) -> tuple[Reconciliation, ...]:
+def build_reconciliations(file: ProductForm, report: ProblemReport) -> tuple[Reconciliation, ...]:
     """The reconciliations of a product file."""
     return tuple(_build_reconciliation(n, given, file, report) for n, given in enumerate(file.reconcile))
 
 
-def _build_reconciliation(n: int, given: ReconcileFile, file: ProductFile, report: ProblemReport) -> Reconciliation:
+def _build_reconciliation(
+    n: int, given: ReconciliationForm, file: ProductForm, report: ProblemReport
+) -> Reconciliation:
     path = ("reconcile", n, "input")
     source = file.inputs.get(given.input)
     if source is None:
@@ -32,40 +34,28 @@ def _build_reconciliation(n: int, given: ReconcileFile, file: ProductFile, repor
         report.at(path, "own output cannot be reconciled with itself; expected another input")
     elif source.partition is None and given.per == "partition":
         report.at(path, "an input that is read whole has no partitions; expected per: run beside it")
-    return Reconciliation(
-        name=given.name,
-        input=given.input,
-        source=given.source,
-        target=given.target,
-        tolerance=given.tolerance,
-        by=_build_group_keys(n, given, report),
-        where=given.where,
-        source_where=given.source_where,
-        target_where=given.target_where,
-        per=given.per,
-    )
+    return narrow(Reconciliation, given, by=_build_group_keys(n, given, report))
 
 
-def _build_group_keys(n: int, given: ReconcileFile, report: ProblemReport) -> tuple[GroupKey, ...]:
-    if isinstance(given.by, dict):
+def _build_group_keys(n: int, given: ReconciliationForm, report: ProblemReport) -> tuple[GroupKey, ...]:
+    if isinstance(given.by, Mapping):
         return tuple(
-            GroupKey(name, key, key) if isinstance(key, str) else GroupKey(name, key.source, key.target)
+            GroupKey(name, key, key) if isinstance(key, str) else replace(key, name=name)
             for name, key in given.by.items()
         )
-    names = given.by or []
+    names = given.by or ()
     for m, name in enumerate(names):
         if name in names[:m]:
             report.at(("reconcile", n, "by", m), "given twice")
     return tuple(GroupKey(name, name, name) for name in names)
 
 
-def build_controls(file: ProductFile, report: ProblemReport) -> tuple[Control, ...]:
+def build_controls(file: ProductForm, report: ProblemReport) -> tuple[Control, ...]:
     """The control periods of a product file."""
-    grain = Grain(file.target.partition.grain)
-    return tuple(_build_control(n, given, grain, report) for n, given in enumerate(file.control))
+    return tuple(_build_control(n, given, file.target.grain, report) for n, given in enumerate(file.control))
 
 
-def _build_control(n: int, given: ControlFile, grain: Grain, report: ProblemReport) -> Control:
+def _build_control(n: int, given: ControlForm, grain: Grain, report: ProblemReport) -> Control:
     path = ("control", n)
     unit = _UNIT.get(grain)
     if unit is None:
@@ -78,12 +68,13 @@ def _build_control(n: int, given: ControlFile, grain: Grain, report: ProblemRepo
         if score is not None and Decimal(score) <= 0:
             report.at((*path, key), "expected a score above 0")
     neither = given.warn is None and given.block is None
-    warn, block = (WARN, BLOCK) if neither else (given.warn, given.block)
+    default = Control(given.name or f"control({given.metric})", given.metric)
+    warn, block = (default.warn, default.block) if neither else (given.warn, given.block)
     if warn is not None and block is not None and Decimal(warn) > Decimal(block):
         report.at((*path, "warn"), f"expected no more than block, {block}")
-    if given.name is None and "=" in given.metric:
+    if not given.name and "=" in given.metric:
         report.at_key((*path, "name"), f'missing key "name" in control[{n}], whose metric has an "=" in it')
-    reach = given.weeks or given.years or REACH
+    reach = given.weeks or given.years or default.reach
     if given.least > 2 * reach:
         report.at((*path, "least"), f"expected at most {2 * reach}, because there are no more")
-    return Control(given.name or f"control({given.metric})", given.metric, reach, given.least, warn, block)
+    return replace(default, reach=reach, least=given.least, warn=warn, block=block)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from errata.model.product.project import EvidenceSettings
-from errata.project.files import EvidenceFile
 from errata.project.problems import ProblemReport
 
 _SQLITE = re.compile(r"(sqlite(?:\+[a-z0-9_]+)?:///|jdbc:sqlite:)([^?]*)(.*)", re.DOTALL)
@@ -40,15 +40,10 @@ def to_absolute_url(root: Path, url: str) -> str:
     return found[1] + to_absolute(root, found[2]) + found[3]
 
 
-def build_evidence(file: EvidenceFile, root: Path, report: ProblemReport) -> EvidenceSettings:
+def build_evidence(file: EvidenceSettings, root: Path, report: ProblemReport) -> EvidenceSettings:
     """Where evidence is stored, and the keys that sign it."""
     if file.heads is not None and file.key is None:
         report.at_key(("evidence", "heads"), 'missing key "key" in evidence, which signs the heads')
     if file.heads is not None and has_scheme(file.heads):
         report.at(("evidence", "heads"), "expected a directory, such as one of a mounted write-once store")
-    return EvidenceSettings(
-        key=file.key,
-        heads=None if file.heads is None else to_absolute(root, file.heads),
-        max_lag_seconds=file.max_lag,
-        subject_key=file.subject_key,
-    )
+    return replace(file, heads=None if file.heads is None else to_absolute(root, file.heads))

@@ -7,39 +7,34 @@ project's hours. Health signals are added to the project's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
 from errata.model.product.throttle import Signal, Throttle
-from errata.project.files import SignalFile, ThrottleFile
+from errata.project.forms import SignalForm, narrow
 from errata.project.problems import Path, ProblemReport
 from errata.project.yaml.problem_texts import find_nearest
+from errata.project.yaml.value_reader import overlay
 
 _KINDS = ("sql", "http", "command")
 _BELONGS = {"on": "sql", "field": "http"}
 
 
-def build_throttle(file: ThrottleFile, report: ProblemReport, base: Throttle | None = None) -> Throttle:
+def build_throttle(file: Throttle, report: ProblemReport, base: Throttle | None = None) -> Throttle:
     """The limits, with values from ``base`` for keys that the file leaves out."""
-    if file.zone is not None:
+    if "zone" in report.keys_at(("throttle",)):
         _check_zone(file.zone, report)
-        if file.hours is None and not (base and base.hours):
+        if not file.hours and not (base and base.hours):
             report.at(("throttle", "zone"), 'a zone needs the key "hours" beside it')
-    for n, span in enumerate(file.hours or ()):
+    for n, span in enumerate(file.hours):
         first, _, last = span.partition("-")
         if first == last:
             report.at(("throttle", "hours", n), "expected hours that end later than they begin")
-    given = file.model_dump(exclude_none=True, exclude={"wave", "hours"})
-    if file.hours is not None:
-        given["hours"] = tuple(file.hours)
-    if file.wave is not None:
-        given |= {"wave": file.wave.chunks, "pause_seconds": file.wave.pause}
-    return replace(base or Throttle(), **given)
+    return overlay(base or Throttle(), file, report, ("throttle",))
 
 
-def build_signals(files: Sequence[SignalFile], report: ProblemReport, taken: Sequence[str] = ()) -> tuple[Signal, ...]:
+def build_signals(files: Sequence[SignalForm], report: ProblemReport, taken: Sequence[str] = ()) -> tuple[Signal, ...]:
     """The signals; ``taken`` are names already used by the project."""
     seen = set(taken)
     for n, file in enumerate(files):
@@ -49,37 +44,26 @@ def build_signals(files: Sequence[SignalFile], report: ProblemReport, taken: Seq
     return tuple(_build_signal(("health", n), file, report) for n, file in enumerate(files))
 
 
-def _build_signal(path: Path, file: SignalFile, report: ProblemReport) -> Signal:
+def _build_signal(path: Path, file: SignalForm, report: ProblemReport) -> Signal:
     kinds = [kind for kind in _KINDS if getattr(file, kind) is not None]
     if len(kinds) != 1:
         report.at(
             path, f"expected exactly one of sql, http and command; found {', '.join(kinds) or 'none'}", found=False
         )
+    given = report.keys_at(path)
     for key, kind in _BELONGS.items():
-        if getattr(file, key) is not None and kind not in kinds:
+        if key in given and kind not in kinds:
             report.at_key((*path, key), f'the key "{key}" belongs to a signal with {kind}')
     if file.sql is not None:
         _check_query(file.sql, (*path, "sql"), report)
     if file.http is not None:
         _check_address(file.http, (*path, "http"), report)
     _check_levels(file, path, report)
-    source = (file.sql,) if file.sql else (file.http,) if file.http else tuple(file.command or ())
-    return Signal(
-        name=file.name,
-        kind=kinds[0] if kinds else "command",
-        source=source,
-        on=file.on or "ledger",
-        field=file.field,
-        slow_above=file.slow_above,
-        pause_above=file.pause_above,
-        resume_below=file.resume_below,
-        every_seconds=file.every,
-        timeout_seconds=file.timeout,
-        unreadable=file.unreadable,
-    )
+    source = (file.sql,) if file.sql else (file.http,) if file.http else file.command or ()
+    return narrow(Signal, file, kind=kinds[0] if kinds else "command", source=source)
 
 
-def _check_levels(file: SignalFile, path: Path, report: ProblemReport) -> None:
+def _check_levels(file: Signal, path: Path, report: ProblemReport) -> None:
     slow, pause, resume = (
         None if text is None else Decimal(text) for text in (file.slow_above, file.pause_above, file.resume_below)
     )

@@ -1,6 +1,6 @@
-"""JSON schemas of project files for editors, generated from the models and stored with this module.
+"""JSON schemas of project files for editors, generated from the declared keys and stored with this module.
 
-``python -m errata.project.schema`` rewrites them after a model changed; a test fails until that is done.
+``python -m errata.project.schema`` rewrites them after a key changed; a test fails until that is done.
 """
 
 from __future__ import annotations
@@ -9,19 +9,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
-from errata.project.files import ProductFile, ProjectFile
+from errata.project.forms import ProductForm, ProjectForm
+from errata.project.yaml.value_reader import derive_model
 
 __all__ = ["FOLDER", "schemas"]
 
 FOLDER = Path(__file__).parent
-_MODELS: dict[str, type[BaseModel]] = {"errata": ProjectFile, "product": ProductFile}
+_VALUES = {"errata": ProjectForm, "product": ProductForm}
 
 
 def schemas() -> dict[str, str]:
-    """File name → schema text, from the current models."""
-    return {f"{name}.schema.json": _text(model.model_json_schema()) for name, model in _MODELS.items()}
+    """File name → schema text, from the current declarations."""
+    return {f"{name}.schema.json": _text(derive_model(kind).model_json_schema()) for name, kind in _VALUES.items()}
 
 
 def _text(schema: dict[str, Any]) -> str:

@@ -6,15 +6,11 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from errata.project.problems import Path, ProblemReport, format_path
-from errata.project.yaml.scalars import to_model_data
-from errata.project.yaml.tree import Node
-
-M = TypeVar("M", bound=BaseModel)
 
 _DBT = {
     "arguments": "dbt's arguments are keys of the check itself",
@@ -43,20 +39,9 @@ _SHAPES = {
 _BRANCHES = ("<many>", "<one>", "<list>", "<mapping>")
 
 
-def read_model(kind: type[M], root: Node, report: ProblemReport) -> M | None:
-    """The file as a model, or None with all problems in the report."""
-    try:
-        return kind.model_validate(to_model_data(root))
-    except ValidationError as refusals:
-        for error in refusals.errors(include_url=False, include_input=False):
-            path = tuple(step for step in error["loc"] if step not in _BRANCHES)
-            _report_error(kind, error["type"], path, error, report)
-        return None
-
-
-def _report_error(
-    kind: type[BaseModel], type_: str, path: Path, error: Mapping[str, Any], report: ProblemReport
-) -> None:
+def report_error(kind: type[BaseModel], error: Mapping[str, Any], report: ProblemReport) -> None:
+    """Add one validation error to the report."""
+    type_, path = error["type"], tuple(step for step in error["loc"] if step not in _BRANCHES)
     context = error.get("ctx", {})
     if type_ == "extra_forbidden":
         advice = _DBT.get(str(path[-1])) if path[0] == "checks" else None
@@ -65,13 +50,13 @@ def _report_error(
     elif type_ == "missing":
         report.at_key(path, f'missing key "{path[-1]}"{_format_parent(path)}')
     elif path and path[-1] == "[key]":
-        report.at_key(path[:-1], f'{format_path(path[:-1])}: {error["msg"]}; found "{path[-2]}"')
+        report.at_key(path[:-1], f'{format_path(path[:-1])}: {context["error"]}; found "{path[-2]}"')
     elif type_ == "literal_error":
         _report_choice(path, re.findall(r"'([^']*)'", context["expected"]), report)
     elif type_ in ("too_short", "too_long"):
         _report_length(path, context, report)
     else:
-        report.at(path, _SHAPES.get(type_, error["msg"]))
+        report.at(path, _SHAPES.get(type_) or str(context.get("error", error["msg"])))
 
 
 def _format_parent(path: Path) -> str:

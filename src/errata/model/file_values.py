@@ -14,12 +14,9 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, WithJsonSchema
-from pydantic_core import PydanticCustomError
-
 from errata.model.duration import DURATION, HOLD, LENGTH, to_days, to_seconds
+from errata.model.file_keys import Value
 from errata.model.types import SCALARS, normalize_type
-from errata.project.yaml.tree import MappingNode, Node, ScalarNode
 
 IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 DECIMAL = r"-?[0-9]{1,30}(\.[0-9]{1,18})?"
@@ -50,22 +47,9 @@ class EnvText(str):
     __slots__ = ()
 
 
-def to_model_data(node: Node) -> Any:
-    """A tree as input for pydantic: dicts, lists, text, None and :class:`PlainScalar`."""
-    if isinstance(node, ScalarNode):
-        if node.kind == "null":
-            return None
-        if node.kind == "env":
-            return EnvText(node.value)
-        return node.value if node.kind == "str" else PlainScalar(node.kind, node.value)
-    if isinstance(node, MappingNode):
-        return {key: to_model_data(entry.value) for key, entry in node.entries.items()}
-    return [to_model_data(item) for item in node.items]
-
-
-def expected(what: str) -> PydanticCustomError:
-    """The validation error ``expected …``."""
-    return PydanticCustomError("errata", "{what}", {"what": f"expected {what}"})
+def expected(what: str) -> ValueError:
+    """The error ``expected …``."""
+    return ValueError(f"expected {what}")
 
 
 def _require_text(value: Any, what: str) -> str:
@@ -79,11 +63,9 @@ def _require_scalar(value: Any, what: str) -> str:
 
 
 def _build_matcher(grammar: str, what: str, *, numbers: bool = False) -> Callable[[Any], str]:
-    compiled = re.compile(grammar, re.ASCII)
-
     def check(value: Any) -> str:
         text = _require_scalar(value, what) if numbers else _require_text(value, what)
-        if len(text) > MAX_NAME or not compiled.fullmatch(text):
+        if len(text) > MAX_NAME or not re.fullmatch(grammar, text, re.ASCII):
             raise expected(what)
         return text
 
@@ -267,12 +249,17 @@ def _parse_column_type(value: Any) -> str:
 _SINGLE = {"type": ["string", "number", "boolean"]}
 
 
-def _build_pattern_schema(grammar: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "pattern": f"^{grammar}$"})
+def _build_pattern(grammar: str) -> dict[str, Any]:
+    return {"type": "string", "pattern": f"^{grammar}$"}
 
 
-def _build_numeric_schema(grammar: str) -> WithJsonSchema:
-    return WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "pattern": f"^{grammar}$"}]})
+def _build_named(grammar: str, what: str) -> Value:
+    return Value(_build_matcher(grammar, what), _build_pattern(grammar))
+
+
+def _build_numeric(grammar: str, what: str) -> Value:
+    schema = {"anyOf": [{"type": "number"}, _build_pattern(grammar)]}
+    return Value(_build_matcher(grammar, what, numbers=True), schema)
 
 
 _TABLE = rf"{IDENTIFIER}(\.{IDENTIFIER}){{2,}}"
@@ -285,85 +272,45 @@ _SETTING = r"[A-Za-z][A-Za-z0-9_-]*([./:][A-Za-z0-9*_-]+)*"
 _SLUG = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
 _PERSON = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}"
 
-Text = Annotated[str, BeforeValidator(_parse_text), WithJsonSchema({"type": "string"})]
-ScalarText = Annotated[str, BeforeValidator(_parse_scalar_text), WithJsonSchema(_SINGLE)]
-Line = Annotated[str, BeforeValidator(_parse_line), WithJsonSchema({"type": "string", "minLength": 1})]
-Credential = Annotated[str, BeforeValidator(_parse_credential), WithJsonSchema({"type": "string", "minLength": 1})]
-SettingName = Annotated[
-    str,
-    BeforeValidator(_build_matcher(_SETTING, "the name of a setting, such as spark.sql.ansi.enabled")),
-    _build_pattern_schema(_SETTING),
-]
-Setting = Annotated[str, BeforeValidator(_parse_setting), WithJsonSchema(_SINGLE)]
-Title = Annotated[str, BeforeValidator(_parse_title), _build_pattern_schema("[^=]+")]
-YesNo = Annotated[bool, BeforeValidator(_parse_bool), WithJsonSchema({"type": "boolean"})]
-KeyText = Annotated[str, BeforeValidator(_parse_key_text), WithJsonSchema({"type": "string", "minLength": 1})]
-Count = Annotated[int, BeforeValidator(_parse_count), WithJsonSchema({"type": "integer", "minimum": 1})]
+_TEXT = {"type": "string", "minLength": 1}
+
+Text = Annotated[str, Value(_parse_text, {"type": "string"})]
+ScalarText = Annotated[str, Value(_parse_scalar_text, _SINGLE)]
+Line = Annotated[str, Value(_parse_line, _TEXT)]
+Credential = Annotated[str, Value(_parse_credential, _TEXT)]
+SettingName = Annotated[str, _build_named(_SETTING, "the name of a setting, such as spark.sql.ansi.enabled")]
+Setting = Annotated[str, Value(_parse_setting, _SINGLE)]
+Title = Annotated[str, Value(_parse_title, _build_pattern("[^=]+"))]
+YesNo = Annotated[bool, Value(_parse_bool, {"type": "boolean"})]
+KeyText = Annotated[str, Value(_parse_key_text, _TEXT)]
+Count = Annotated[int, Value(_parse_count, {"type": "integer", "minimum": 1})]
 Bytes = Annotated[
     int,
-    BeforeValidator(_parse_bytes),
-    WithJsonSchema(
-        {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^[0-9]{1,15} ?[KMGT]i?B$"}]}
-    ),
+    Value(_parse_bytes, {"anyOf": [{"type": "integer", "minimum": 1}, _build_pattern("[0-9]{1,15} ?[KMGT]i?B")]}),
 ]
-Slug = Annotated[
-    str,
-    BeforeValidator(_build_matcher(_SLUG, "a name of letters, digits, _ and -, with a letter first")),
-    _build_pattern_schema(_SLUG),
-]
-Identifier = Annotated[
-    str,
-    BeforeValidator(_build_matcher(IDENTIFIER, "a name of letters, digits and _")),
-    _build_pattern_schema(IDENTIFIER),
-]
-Column = Annotated[
-    str,
-    BeforeValidator(_build_matcher(IDENTIFIER, "a column name of letters, digits and _")),
-    _build_pattern_schema(IDENTIFIER),
-]
-SourceType = Annotated[str, BeforeValidator(_parse_source_type), WithJsonSchema({"type": "string", "minLength": 1})]
-ColumnType = Annotated[str, BeforeValidator(_parse_column_type), _build_pattern_schema(_TYPE)]
-InputName = Annotated[str, BeforeValidator(_parse_input_name), _build_pattern_schema(IDENTIFIER)]
-PersonName = Annotated[
-    str,
-    BeforeValidator(_build_matcher(_PERSON, "a person's name of letters, digits and . _ @ + -")),
-    _build_pattern_schema(_PERSON),
-]
-ProductName = Annotated[
-    str, BeforeValidator(_build_matcher(_PRODUCT, "a name such as fin.daily_revenue")), _build_pattern_schema(_PRODUCT)
-]
+Slug = Annotated[str, _build_named(_SLUG, "a name of letters, digits, _ and -, with a letter first")]
+Identifier = Annotated[str, _build_named(IDENTIFIER, "a name of letters, digits and _")]
+Column = Annotated[str, _build_named(IDENTIFIER, "a column name of letters, digits and _")]
+SourceType = Annotated[str, Value(_parse_source_type, _TEXT)]
+ColumnType = Annotated[str, Value(_parse_column_type, _build_pattern(_TYPE))]
+InputName = Annotated[str, Value(_parse_input_name, _build_pattern(IDENTIFIER))]
+PersonName = Annotated[str, _build_named(_PERSON, "a person's name of letters, digits and . _ @ + -")]
+ProductName = Annotated[str, _build_named(_PRODUCT, "a name such as fin.daily_revenue")]
 # no pattern in the schema, because ${NAME} is allowed here and substituted before the grammar is checked
-TableName = Annotated[
-    str, BeforeValidator(_build_matcher(_TABLE, "catalog.namespace.table")), WithJsonSchema({"type": "string"})
-]
-Call = Annotated[str, BeforeValidator(_build_matcher(_CALL, "package.module:function")), _build_pattern_schema(_CALL)]
-Duration = Annotated[
-    str,
-    BeforeValidator(_parse_duration),
-    _build_pattern_schema(DURATION),
-]
-Length = Annotated[int, BeforeValidator(_parse_length), _build_pattern_schema(LENGTH)]
+TableName = Annotated[str, Value(_build_matcher(_TABLE, "catalog.namespace.table"), {"type": "string"})]
+Call = Annotated[str, _build_named(_CALL, "package.module:function")]
+Duration = Annotated[str, Value(_parse_duration, _build_pattern(DURATION))]
+Length = Annotated[int, Value(_parse_length, _build_pattern(LENGTH))]
 LengthText = Annotated[
     str,
-    BeforeValidator(_build_matcher(LENGTH, "a whole number and s, min, h or d, such as 5min", numbers=True)),
-    _build_pattern_schema(LENGTH),
+    Value(
+        _build_matcher(LENGTH, "a whole number and s, min, h or d, such as 5min", numbers=True), _build_pattern(LENGTH)
+    ),
 ]
-HoldText = Annotated[str, BeforeValidator(_parse_hold), _build_pattern_schema(HOLD)]
-Span = Annotated[
-    str,
-    BeforeValidator(_build_matcher(_SPAN, "hours such as 22:00-06:00; 24:00 may end them")),
-    _build_pattern_schema(_SPAN),
-]
-Query = Annotated[str, BeforeValidator(_parse_query), WithJsonSchema({"type": "string", "minLength": 1})]
-Expression = Annotated[str, BeforeValidator(_parse_expression), WithJsonSchema({"type": "string", "minLength": 1})]
-DecimalText = Annotated[
-    str,
-    BeforeValidator(_build_matcher(DECIMAL, "a decimal number such as 0.5", numbers=True)),
-    _build_numeric_schema(DECIMAL),
-]
-Amount = Annotated[
-    str,
-    BeforeValidator(_build_matcher(AMOUNT, "a decimal number or a percentage, such as 0.5 or 5%", numbers=True)),
-    _build_numeric_schema(AMOUNT),
-]
-Json = Annotated[Any, BeforeValidator(_parse_json), WithJsonSchema({})]
+HoldText = Annotated[str, Value(_parse_hold, _build_pattern(HOLD))]
+Span = Annotated[str, _build_named(_SPAN, "hours such as 22:00-06:00; 24:00 may end them")]
+Query = Annotated[str, Value(_parse_query, _TEXT)]
+Expression = Annotated[str, Value(_parse_expression, _TEXT)]
+DecimalText = Annotated[str, _build_numeric(DECIMAL, "a decimal number such as 0.5")]
+Amount = Annotated[str, _build_numeric(AMOUNT, "a decimal number or a percentage, such as 0.5 or 5%")]
+Json = Annotated[Any, Value(_parse_json, {})]
