@@ -380,16 +380,16 @@ IN_ICEBERG = (
     ),
     Plant(
         "a fence counts as a publication",
-        PUBLISHED,
-        '            if summary.get("errata.publication") != publication_id:\n',
-        "            if False:\n",
+        REFS_PY,
+        'summary().get("errata.publication") == publication_id\n',
+        'summary() is not None\n',
         (FENCE,),
     ),
     Plant(
         "a publication whose tag was dropped never was",
-        PUBLISHED,
-        '            if told.get("errata.publication") == publication_id:\n',
-        "            if False:\n",
+        REFS_PY,
+        'next(iter(find_marked_snapshots(java, table, "errata.publication", publication_id)), None), False\n',
+        "None, False\n",
         (f"{PUBLICATION}a_publication_is_found_by_its_tag_and_without_it",),
     ),
     Plant(
@@ -410,8 +410,8 @@ IN_ICEBERG = (
     Plant(
         "rows beside a target are shown by each who lands them",
         BESIDE,
-        "            if found := self._landed(handle, publication_id):\n",
-        "            if found := None:\n",
+        "            if landed is not None:\n",
+        "            if False:\n",
         (f"{PUBLICATION}rows_beside_a_target_are_shown_once",),
     ),
     Plant(

@@ -20,6 +20,7 @@ from errata.engines.iceberg.commits.refs import (
     compute_ref_age,
     count_manifests,
     ensure_guard,
+    find_publication,
     find_ref,
     list_refs,
     main_head,
@@ -233,22 +234,12 @@ class IcebergPublishing:
         return self._java.live(table, snapshot_id, target, partitions)
 
     def find_outcome(self, target: TargetPin, publication_id: str) -> PublicationLookup:
-        """Find out whether a publication landed: by its tag, or without a tag by the table's snapshots.
-
-        The tag counts only if its snapshot carries this publication's id; otherwise it is a fence.
-        """
+        """See the port."""
         table = self._java.load(target.table)
-        tagged = find_ref(table, pub_tag(publication_id))
-        if tagged is not None:
-            summary = table.snapshot(int(tagged)).summary()
-            if summary.get("errata.publication") != publication_id:
-                return PublicationLookup(Outcome.FENCED)
-            return _confirm_landed(table, target, publication_id, tagged)
-        for row in parse_rows(self._java.bulk.snapshots(table)):
-            told = dict(pair.split("=", 1) for pair in row[4:])
-            if told.get("errata.publication") == publication_id:
-                return _confirm_landed(table, target, publication_id, row[0])
-        return PublicationLookup(Outcome.ABSENT)
+        landed, is_fenced = find_publication(self._java, table, publication_id)
+        if landed is None:
+            return PublicationLookup(Outcome.FENCED if is_fenced else Outcome.ABSENT)
+        return _confirm_landed(table, target, publication_id, landed)
 
     def fence(self, target: TargetPin, publication_id: str) -> None:
         """Put the publication's tag on the guard, so that its late commit finds the tag taken and cannot land."""

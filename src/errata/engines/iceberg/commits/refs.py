@@ -14,7 +14,7 @@ from errata.engines.failures import cause_of, classify_error
 from errata.engines.iceberg.commits.java import JavaIceberg, parse_rows
 from errata.engines.retry import TRIES, retry
 from errata.errors import EngineError, RunExpired, StorageRefused
-from errata.model.refs import DAY_MS, FOR_EVER_DAYS, GUARD
+from errata.model.refs import DAY_MS, FOR_EVER_DAYS, GUARD, pub_tag
 
 T = TypeVar("T")
 _APPEND_TRIES = 30  # more than usual: the rows are already computed, and several workers append to the same branch
@@ -48,6 +48,19 @@ def compute_ref_age(table: Any, snapshot_id: str, days: int) -> int:
 def find_marked_snapshots(java: JavaIceberg, table: Any, key: str, value: str) -> tuple[str, ...]:
     """Snapshots whose summary has this property."""
     return tuple(row[0] for row in parse_rows(java.bulk.snapshots(table)) if f"{key}={value}" in row[4:])
+
+
+def find_publication(java: JavaIceberg, table: Any, publication_id: str) -> tuple[str | None, bool]:
+    """The snapshot of a publication that landed, or None; and whether a fence keeps it out.
+
+    Found by its tag, or without a tag by the table's snapshots. The tag counts only if its snapshot carries this
+    publication's id; otherwise it is a fence.
+    """
+    tagged = find_ref(table, pub_tag(publication_id))
+    if tagged is None:
+        return next(iter(find_marked_snapshots(java, table, "errata.publication", publication_id)), None), False
+    is_own = table.snapshot(int(tagged)).summary().get("errata.publication") == publication_id
+    return (tagged, False) if is_own else (None, True)
 
 
 def retry_commit(act: Callable[[], T], attempts: int = TRIES) -> T:

@@ -11,7 +11,7 @@ from typing import Any
 
 from errata.engines.iceberg.commits.java import ALL_ROWS, JavaIceberg, join_paths, parse_rows
 from errata.engines.iceberg.commits.refs import (
-    find_marked_snapshots,
+    find_publication,
     find_ref,
     main_head,
     open_branch,
@@ -50,8 +50,8 @@ class IcebergSideTables:
         return tuple(one for one in found if one.get("errata.run") == run_id)
 
     def landed(self, table: str, publication_id: str) -> str | None:
-        """See the port. Looks for the tag, or without a tag for a snapshot with the publication's id."""
-        return self._landed(self._java.load(table), publication_id)
+        """See the port."""
+        return find_publication(self._java, self._java.load(table), publication_id)[0]
 
     def land(self, table: str, publication_id: str, branch: str, properties: Mapping[str, str]) -> str:
         """See the port."""
@@ -66,9 +66,10 @@ class IcebergSideTables:
         with self._java.commit(table) as commit:
             handle = commit.table()
             # an earlier try may have landed although its answer was lost
-            if found := self._landed(handle, publication_id):
-                return found
-            if find_ref(handle, tag) is not None:
+            landed, is_fenced = find_publication(self._java, handle, publication_id)
+            if landed is not None:
+                return landed
+            if is_fenced:
                 raise EngineError(f"{publication_id} was closed behind a fence; its rows are not shown in {table}")
             head = self._require_head(handle, table, branch)
             files = self._files(handle, head)
@@ -83,13 +84,6 @@ class IcebergSideTables:
             commit.removeRef(branch)
             commit.swap()
             return made
-
-    def _landed(self, handle: Any, publication_id: str) -> str | None:
-        tagged = find_ref(handle, pub_tag(publication_id))
-        if tagged is not None:
-            summary = handle.snapshot(int(tagged)).summary()
-            return tagged if summary.get("errata.publication") == publication_id else None
-        return next(iter(find_marked_snapshots(self._java, handle, "errata.publication", publication_id)), None)
 
     def _require_head(self, handle: Any, table: str, branch: str) -> str:
         """The branch's head; raises unless it holds the staged rows and nothing else."""
