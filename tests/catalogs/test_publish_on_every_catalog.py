@@ -1,24 +1,24 @@
-"""Publish and rollback on PostgreSQL and REST: the tests of ``tests/spark``, which run on SQLite, once more.
+"""Publish and rollback on PostgreSQL and REST: tests of ``tests/protocol`` and ``tests/spark`` once more.
 
-Only the fixture ``make_lake`` differs. The rest of those suites runs on these catalogs in ``test_suites_again.py``.
+Only the world that they run in differs. The rest of those suites runs on these catalogs in ``test_suites_again.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from spark import test_conflicts
-from spark.test_conflicts import (
+from protocol import test_conflicts
+from protocol.test_conflicts import (
     test_a_deleted_partition_and_a_main_rolled_back_by_its_owner_are_conflicts,
     test_a_live_write_between_check_and_commit_elsewhere_costs_a_try_and_is_kept,
+)
+from protocol.test_undo import (
+    test_a_fence_keeps_a_late_commit_out,
+    test_two_publishers_of_one_scope_do_not_both_commit,
 )
 from spark.test_spine import (
     test_a_correction_reaches_readers_in_one_commit_and_leaves_other_partitions_alone,
     test_three_days_are_taken_back_and_the_others_stay_corrected,
-)
-from spark.test_undo import (
-    test_a_fence_keeps_a_late_commit_out,
-    test_two_publishers_of_one_scope_do_not_both_commit,
 )
 from support.world import World
 

@@ -1,4 +1,4 @@
-"""Whole suites of ``tests/spark`` on PostgreSQL and REST, and processes killed while they publish there."""
+"""Suites of ``tests/protocol`` and ``tests/spark`` on PostgreSQL and REST, and processes killed while they publish."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from crash.test_kill import (
     test_killed_while_publishing_it_is_published_once,
     test_killed_while_rolling_back_it_is_taken_back_once,
 )
-from spark import test_conflicts, test_new_columns, test_shapes, test_spine, test_undo
+from protocol import test_conflicts, test_undo
+from spark import test_conflicts as changed_tables
+from spark import test_new_columns, test_shapes, test_spine
+from spark import test_undo as undo_on_disk
 
 __all__ = [
     "test_killed_while_publishing_it_is_published_once",
@@ -17,5 +20,5 @@ __all__ = [
 
 pytestmark = pytest.mark.slow
 
-for _suite in (test_spine, test_conflicts, test_undo, test_shapes, test_new_columns):
+for _suite in (test_spine, test_conflicts, changed_tables, test_undo, undo_on_disk, test_shapes, test_new_columns):
     globals().update({name: found for name, found in vars(_suite).items() if name.startswith("test_")})

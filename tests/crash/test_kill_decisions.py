@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from crash.test_kill import _killed
-from spark.test_release import ALARM, CY
+from protocol.test_release import CY
 from support.world import World
 
 Make = Callable[..., World]
 pytestmark = [pytest.mark.spark]
+ALARM = """alarm: {command: ["sh", "-c", "cat >> heard.jsonl"], timeout: 10s}\n"""
 
 
 def test_killed_before_the_alarm_the_next_command_rings(make_world: Make) -> None:

@@ -16,7 +16,7 @@ from errata.evidence.keys import generate_key_pair
 from errata.evidence.verifier import verify
 from errata.failpoints import arm
 from errata.live_writers import rebase as rebasing
-from spark.test_conflicts import _once
+from protocol.test_conflicts import once
 from support.attached import start
 from support.world import PRODUCT_FILE, TABLE, World
 from support.worlds import WorldAt
@@ -53,7 +53,7 @@ def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_wo
         world.client.release(run, digest=first, as_="bo")
         if moment == "validated":
             late(world, hit)
-        write = _once(lambda: late(world, hit)) if moment == "committing" else (lambda: None)
+        write = once(lambda: late(world, hit)) if moment == "committing" else (lambda: None)
         with arm("publish.before_commit", write), pytest.raises(Rebased) as rebased:
             world.client.publish(run, as_="bo")
     assert rebased.value.exit_code == 5
@@ -229,7 +229,7 @@ def test_run_and_validate_in_one_go_until_live_lets_them(world_at: WorldAt, tmp_
         err=err,
         interactive=False,
     )
-    with arm("run.before_staged", _once(lambda: late(world, world.days[0]))):
+    with arm("run.before_staged", once(lambda: late(world, world.days[0]))):
         assert main(["-C", str(world.root), "--as", "ana", "run", run, "--validate"], terminal) == 0
     assert "live wins: 2026-01-01 is pinned again" in err.getvalue()
     world.client.publish(run, as_="bo")

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
-from pyspark.errors import AnalysisException
 
-from errata.errors import ValidationRejected
 from spark import test_modes as modes
 from spark import test_new_columns as columns
 from support.world import PRODUCT_FILE, TABLE, World
@@ -63,23 +61,6 @@ def test_a_candidate_is_read_by_name_and_beside_what_it_replaces(make_world: Mak
     assert not modes.is_there(world, view.view)
     assert "preview" not in world.refs()
     assert world.client.cleanup(as_="ana").removed == ()
-
-
-@pytest.mark.slow
-def test_a_rejected_candidate_has_a_name_that_says_so_until_it_passes(make_world: Make) -> None:
-    """It is readable to find out why; once accepted, the name that says rejected is gone."""
-    product = PRODUCT_FILE.replace("checks:", "compare:\n  - {metric: sum(gross), warn: 5%}\nchecks:")
-    world = make_world(days=2, product=product)
-    run = world.to("staged")
-    with pytest.raises(ValidationRejected):
-        world.client.validate(run, as_="ana")
-    view = world.client.dark(run, rejected=True, compare=True, as_="bo")
-    assert view.name.endswith("_dark_rejected")
-    assert by_name(world, view.reads["Spark"]) == world.expected()
-    world.client.validate(run, accept={"sum(gross)": "the bug doubled it"}, as_="bo")
-    assert view.name not in world.refs()
-    with pytest.raises(AnalysisException):
-        world.sql(f"SELECT * FROM {view.view}")
 
 
 @pytest.mark.slow

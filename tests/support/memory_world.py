@@ -139,6 +139,40 @@ class MemoryWorld:
         """One live append."""
         return self.table.append([{"day": day, "account": account, "gross": gross, "n": 1}])
 
+    def another_client(self) -> Client:
+        """A client of one's own, as another process has it."""
+        return build_client(
+            open_workspace(
+                self.root,
+                build_engines=lambda project, ledger: MemoryEngines(
+                    project, ledger, self.lake, {PRODUCT: self.transform}
+                ),
+                now=self.lake.clock,
+                narrate=self.said.append,
+            )
+        )
+
+    def compact(self, *, only_split: bool = False) -> None:
+        """Rewrite the data files, all of them or only those of partitions with several."""
+        split = [name for name, files in self.files().items() if len(files) > 1]
+        self.table.compact(*(split if only_split else ()))
+
+    def expire(self) -> None:
+        """Expire every snapshot that no ref keeps."""
+        self.table.expire(older_than_ms=self.lake.now_ms() + 1000)
+
+    def drop_refs(self, *names: str) -> None:
+        """Drop branches and tags, as a tool does that does not know them."""
+        self.table.drop_ref(*names)
+
+    def set_main(self, snapshot_id: str) -> None:
+        """Set main back, as its owner may."""
+        self.table.set_main(snapshot_id)
+
+    def remove_day(self, day: str) -> None:
+        """Delete all rows of a day."""
+        self.table.remove_where(lambda row: str(row["day"]) != day)
+
     def plan(self, partitions: str | None = None, **options: Any) -> Any:
         """Plan the given days, all by default."""
         scope = partitions or f"{self.days[0]}..{self.days[-1]}"

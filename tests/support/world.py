@@ -215,6 +215,36 @@ class World:
         """One live append."""
         self.sql(f"INSERT INTO {TABLE} VALUES (date'{day}', '{account}', {gross}, bigint(1), null, null)")
 
+    def another_client(self) -> Client:
+        """A client of one's own, as another process has it."""
+        return build_client(open_workspace(self.root, spark=self.base, narrate=self.said.append))
+
+    def compact(self, *, only_split: bool = False) -> None:
+        """Rewrite the data files, all of them or only those of partitions with several."""
+        options = "'min-input-files','2'" if only_split else "'rewrite-all','true'"
+        self.sql(f"CALL lake.system.rewrite_data_files(table => 'fin.sales', options => map({options}))")
+
+    def expire(self) -> None:
+        """Expire every snapshot that no ref keeps."""
+        self.sql(
+            "CALL lake.system.expire_snapshots("
+            "table => 'fin.sales', older_than => timestamp'2100-01-01', retain_last => 1)"
+        )
+
+    def drop_refs(self, *names: str) -> None:
+        """Drop branches and tags, as a tool does that does not know them."""
+        held = self.table().metadata.refs
+        for name in names:
+            self.sql(f"ALTER TABLE {TABLE} DROP {held[name].snapshot_ref_type.upper()} `{name}`")
+
+    def set_main(self, snapshot_id: int) -> None:
+        """Set main back, as its owner may."""
+        self.sql(f"CALL lake.system.rollback_to_snapshot('fin.sales', {snapshot_id})")
+
+    def remove_day(self, day: str) -> None:
+        """Delete all rows of a day."""
+        self.sql(f"DELETE FROM {TABLE} WHERE day = date'{day}'")
+
     def plan(self, partitions: str | None = None, **options: Any) -> Any:
         """Plan the given days, all by default."""
         scope = partitions or f"{self.days[0]}..{self.days[-1]}"

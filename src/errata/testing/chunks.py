@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from errata.engines.failures import classify_error
 from errata.engines.files.source import FileSource
 from errata.engines.spark.compute.lineage import build_lineage
 from errata.engines.spark.compute.transforms import load_transform
@@ -111,9 +112,11 @@ class MemoryChunks:
         except ErrataError:
             raise
         except (Exception, SystemExit) as error:
-            shown = format_ranges(manifest.target.grain, work.chunk.partitions)
+            where = f"chunk {work.chunk.chunk_id} ({format_ranges(manifest.target.grain, work.chunk.partitions)})"
+            if known := classify_error(error, where, None):
+                raise known from error
             raise TransformFailed(
-                f"chunk {work.chunk.chunk_id} ({shown}) failed in {code.call}: {type(error).__name__}: {error}",
+                f"{where} failed in {code.call}: {type(error).__name__}: {error}",
                 state=_UNSTAGED,
                 chunk_id=work.chunk.chunk_id,
                 partitions=list(work.chunk.partitions),
@@ -153,7 +156,8 @@ class MemoryChunks:
 
     def explain(self, work: ChunkWork, error: Exception) -> ErrataError:
         """See the port."""
-        return EngineError(
+        known = classify_error(error, f"chunk {work.chunk.chunk_id}", None)
+        return known or EngineError(
             f"chunk {work.chunk.chunk_id} could not be staged: {type(error).__name__}: {error}",
             state="nothing of this chunk was adopted; main is unchanged",
         )

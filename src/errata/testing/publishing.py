@@ -150,7 +150,9 @@ class MemoryVersion:
                 state="main is unchanged",
             )
         told = {**_count_files(files, publication.remove), **publication.properties}
-        made = draft.add_snapshot(MAIN, "overwrite", add=files, remove=publication.remove, summary=told)
+        # as Iceberg names a commit that only adds or only removes files
+        operation = "append" if files and not publication.remove else "overwrite" if files else "delete"
+        made = draft.add_snapshot(MAIN, operation, add=files, remove=publication.remove, summary=told)
         self._set_tags(draft, publication, made.snapshot_id)
         return draft, made.snapshot_id
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from errata.canonical import sha256
 from errata.testing.metadata import (
     MAIN,
     DataFile,
@@ -134,8 +135,8 @@ class MemoryTable:
             )  # fmt: skip
 
     def next_id(self) -> str:
-        """A snapshot id or file number that was never used in this table."""
-        return str(10_000 + next(self._numbers))
+        """A snapshot id or file number that no other table of the lake has, and that is the same in every run."""
+        return str(int(sha256(self.metadata.table.encode())[:10], 16) * 100_000 + next(self._numbers))
 
     def swap(self, seen: Metadata, made: Metadata) -> None:
         """Compare what a commit changes with what its writer saw, and make it the current version."""

@@ -1,28 +1,25 @@
-"""Release on a real table: a person decides and a program publishes, a clean gate alone, and one person alone."""
+"""Release: a person decides and a program publishes, a clean gate alone, and one person alone."""
 
 from __future__ import annotations
 
 import io
 import json
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 
-import errata
 from errata.cli.app.session import CliEnvironment as Terminal
 from errata.cli.main import main
 from errata.errors import ApprovalRefused, PermissionRefused, PublishConflict
 from errata.report.page import render_page
-from support.world import PRODUCT_FILE, TABLE, World
+from support.memory_world import MemoryWorld as World
+from support.world import PRODUCT_FILE, TABLE
 
 Make = Callable[..., World]
-pytestmark = [pytest.mark.spark]
 
 CY = "  cy: {roles: [requester, operator, approver, publisher]}\n"
 SERVICE = "  airflow: {roles: [operator, publisher], service: true}\n"
 PEOPLE = f"people:\n  ana: {{roles: [requester, operator]}}\n  bo: {{roles: [approver, publisher]}}\n{CY}"
-ALARM = """alarm: {command: ["sh", "-c", "cat >> heard.jsonl"], timeout: 10s}\n"""
 
 
 def test_a_person_releases_and_a_service_account_publishes(make_world: Make) -> None:
@@ -53,8 +50,9 @@ def test_a_product_that_says_so_publishes_by_itself_when_the_gate_finds_nothing(
     world.configure(CY, CY + SERVICE)
     run = world.to("approved")
     out, err = io.StringIO(), io.StringIO()
-    opened = partial(errata.open, spark=world.spark)
-    terminal = Terminal(open_project=opened, out=out, err=err, interactive=False, environ={})
+    terminal = Terminal(
+        open_project=lambda *_, **__: world.another_client(), out=out, err=err, interactive=False, environ={}
+    )
     code = main(["-C", str(world.root), "--as", "airflow", "--json", "run", run, "--publish"], terminal)
     assert code == 0, err.getvalue()
     told = json.loads(out.getvalue())
@@ -64,7 +62,7 @@ def test_a_product_that_says_so_publishes_by_itself_when_the_gate_finds_nothing(
 
 def test_breaking_the_glass_does_not_overwrite_what_others_wrote(make_world: Make) -> None:
     """One person plans, approves and wants to publish alone; the alarm rings twice, and the conflict still stands."""
-    world = make_world(days=1, project=ALARM)
+    world = make_world(days=1)
     world.configure(CY, CY.replace("publisher]", "publisher, break_glass]"))
     plan = world.client.plan("fin.sales", partitions=world.days[0], reason="x", as_="cy")
     approved = world.client.approve(plan.id, digest=plan.digest, break_glass="market opens", as_="cy")
@@ -76,8 +74,7 @@ def test_breaking_the_glass_does_not_overwrite_what_others_wrote(make_world: Mak
     with pytest.raises(PublishConflict):
         world.client.publish(plan.id, break_glass="market opens", as_="cy")
     assert world.rows(before) == world.rows()
-    heard = [json.loads(line) for line in (world.root / "heard.jsonl").read_text().replace("}{", "}\n{").splitlines()]
-    assert [one["deed"] for one in heard] == ["approve", "publish"]
+    assert [one["deed"] for one in world.engines.alarm.sent] == ["approve", "publish"]
     status = world.client.status(plan.id)
     assert (status.break_glass.person, status.break_glass.deed) == ("cy", "publish")
     assert [one.break_glass for one in status.approvals] == ["market opens"]

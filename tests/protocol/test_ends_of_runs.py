@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from errata.errors import CostCapReached, Nondeterministic, Refused, RunExpired, StateRefused, ValidationRejected
-from errata.worker import canary
-from spark.test_workers import ONE_DAY, OWN, RUNNING_TOTAL, Make, finish, wrapped
-from support.world import TABLE, TRANSFORM
+from errata.ports.compute import Candidate
+from errata.testing.staging import MemoryStaging
+from support.memory_world import MemoryWorld, build
+from support.world import PRODUCT_FILE, TABLE
+
+Make = Callable[..., MemoryWorld]
+ONE_DAY = "1"  # bytes: every day is a chunk of its own
+OWN = PRODUCT_FILE.replace("publish: {", "  previous: {own: true, lookback: 1d}\npublish: {").replace(
+    'reconcile:\n  - {name: gross, input: raw, source: "sum(amount)", target: "sum(gross)", tolerance: 0}\n', ""
+)
 
 
 def test_a_run_that_its_canary_ended_asks_for_another_plan(make_world: Make) -> None:
     """Validate cannot help, run has nothing to do; the diff shows what the canary computed and nothing else."""
-    wrong = TRANSFORM.replace('F.sum("amount")', '(F.sum("amount") + 1)')
+
+    def wrong(ctx: Any, raw: Any) -> list[dict[str, Any]]:
+        return [{**row, "gross": row["gross"] + 1} for row in build(ctx, raw)]
+
     world = make_world(days=3, chunk_bytes=ONE_DAY, transform=wrong)
     run = world.to("approved", canary=1)
     with pytest.raises(ValidationRejected):
@@ -30,43 +42,62 @@ def test_a_run_that_its_canary_ended_asks_for_another_plan(make_world: Make) -> 
         world.client.diff(run, partitions="2026-01-01")
 
 
-@pytest.mark.slow
-def test_a_pause_while_the_canary_is_judged_is_a_pause(make_world: Make, monkeypatch: Any) -> None:
+@dataclass(frozen=True)
+class Pausing(MemoryStaging):
+    """Staging during which somebody pauses the run, once."""
+
+    pauses: list[Callable[[], None]] = field(default_factory=list)
+
+    def make_candidate(self, *args: Any) -> Candidate:
+        """Pause first."""
+        if self.pauses:
+            self.pauses.pop()()
+        return super().make_candidate(*args)
+
+
+def test_a_pause_while_the_canary_is_judged_is_a_pause(make_world: Make) -> None:
     """The worker waits and judges after resume; what was made of the canary is no candidate of the run."""
     world = make_world(days=2, chunk_bytes=ONE_DAY)
     run = world.to("approved", canary=1)
-    assemble, pauses = canary.assemble_candidate, [True]
 
-    def paused(*args: Any) -> Any:
-        if pauses:
-            pauses.clear()
-            world.client.pause(run, as_="ana")
-            threading.Timer(1.5, lambda: world.client.resume(run, as_="ana")).start()
-        return assemble(*args)
+    def pause() -> None:
+        world.client.pause(run, as_="ana")
+        threading.Timer(0.5, lambda: world.client.resume(run, as_="ana")).start()
 
-    monkeypatch.setattr(canary, "assemble_candidate", paused)
+    world.engines.staging = Pausing(world.lake, [pause])
     assert world.client.run(run, as_="ana").state == "staged"
     with pytest.raises(StateRefused, match="no candidate yet"):
         world.client.diff(run)
-    finish(world, run)
+    world.client.validate(run, as_="ana")
+    world.client.publish(run, as_="bo")
+    assert world.rows() == world.expected()
 
 
 def test_a_sequential_product_stands_on_a_day_without_rows(make_world: Make) -> None:
     """A chunk that computed nothing is staged like any other, and the next day reads it as empty."""
-    empty = '\n    raw = raw.where(F.col("day") != "2026-01-02")'
-    transform = RUNNING_TOTAL.replace("raw, previous):", f"raw, previous):{empty}")
-    world = make_world(days=3, product=OWN, transform=transform)
+
+    def running_total(ctx: Any, raw: Any, previous: Any) -> list[dict[str, Any]]:
+        before = {row["account"]: row["gross"] for row in previous.to_pylist()}
+        rows = [row for row in build(ctx, raw) if str(row["day"]) != "2026-01-02"]
+        return [{**row, "gross": row["gross"] + before.get(row["account"], 0)} for row in rows]
+
+    world = make_world(days=3, product=OWN, transform=running_total)
     run = world.to("approved", "2026-01-02..2026-01-03")
     assert world.client.run(run, as_="ana").state == "staged"
-    snapshot = world.client._workspace.ledger.progress.chunks(run)[1].snapshot_id
-    staged = [row for row in world.rows(int(snapshot or 0)) if row[0] == "2026-01-03"]
+    snapshot = world.ledger.progress.chunks(run)[1].snapshot_id
+    staged = [row for row in world.rows(snapshot) if row[0] == "2026-01-03"]
     assert staged == world.expected(["2026-01-03"])
 
 
 def test_a_refuted_proof_is_not_repeated_until_it_passes(make_world: Make) -> None:
     """Retry brings the same refusal, without computing anything."""
-    body = "    raw = raw.withColumn('amount', (raw.amount + F.rand()).cast('decimal(12,2)'))"
-    world = make_world(days=1, transform=wrapped(body))
+    calls: list[int] = []
+
+    def moody(ctx: Any, raw: Any) -> list[dict[str, Any]]:
+        calls.append(1)
+        return [{**row, "gross": row["gross"] + len(calls)} for row in build(ctx, raw)]
+
+    world = make_world(days=1, transform=moody)
     run = world.to("approved", prove_determinism=1)
     for _ in range(2):
         with pytest.raises(Nondeterministic, match="different rows for 2026-01-01"):
@@ -106,11 +137,8 @@ def test_a_run_whose_pinned_snapshot_is_gone_has_expired_and_reads_nothing_inste
     assert world.client.run(run, max_chunks=1, as_="ana").chunks.done == 1
     world.live("2026-02-01")
     (pin,) = [ref for ref in world.refs() if ref.endswith("_base")]
-    world.sql(f"ALTER TABLE {TABLE} DROP TAG `{pin}`")
-    world.sql(
-        "CALL lake.system.expire_snapshots(table => 'fin.sales', older_than => TIMESTAMP '2099-01-01 00:00:00', "
-        "retain_last => 1)"
-    )
+    world.drop_refs(pin)
+    world.expire()
     head = world.snapshot()
     with pytest.raises(RunExpired, match=f"{TABLE} @ .* was pinned and is gone") as expired:
         world.client.run(run, as_="ana")
@@ -120,4 +148,4 @@ def test_a_run_whose_pinned_snapshot_is_gone_has_expired_and_reads_nothing_inste
         with pytest.raises(Refused):
             act(run, as_="bo" if act == world.client.publish else "ana")
     assert world.snapshot() == head
-    assert len(world.client._workspace.ledger.progress.attempts(run)) == 1
+    assert len(world.ledger.progress.attempts(run)) == 1

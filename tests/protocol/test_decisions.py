@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from errata.errors import ApprovalRefused, ManifestTampered, PermissionRefused, PlanRefused, Refused, UsageError
-from support.world import World
+from support.memory_world import MemoryWorld as World
 
 Make = Callable[..., World]
 
