@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from errata.errors import PublishConflict, RunFailed, StateRefused
+from errata.errors import PublishConflict, Refused, RunFailed, StateRefused
 from errata.model.refs import GUARD
-from errata.testing import FrozenClock, Lake, open_project
+from errata.testing import FrozenClock, Hooks, Lake, open_project
 from support.memory_world import COLUMNS, MemoryWorld, build
 from support.world import PRODUCT, PRODUCT_FILE, TABLE
 
@@ -120,17 +120,22 @@ def test_an_expiry_leaves_what_a_rollback_needs(make_world: Make) -> None:
 
 
 def test_a_project_is_opened_on_a_lake_by_one_call(make_world: Make) -> None:
-    """``open_project`` gives a client on the lake; its clock is the one of the commits."""
+    """``open_project`` gives a client on the lake; its clock is the one of the commits, its hooks are those given."""
     world = make_world(days=1)
     clock = FrozenClock(datetime(2026, 3, 1, tzinfo=UTC))
     lake = Lake(clock)
     lake.create(TABLE, COLUMNS, partition=("day", "identity")).append(
         [{"day": "2026-01-01", "account": "a0", "gross": "1.00", "n": 1}]
     )
-    with open_project(world.root, lake, transforms={PRODUCT: build}) as client:
+    hooks = Hooks()
+    with open_project(world.root, lake, transforms={PRODUCT: build}, hooks=hooks) as client:
         plan = client.plan(PRODUCT, partitions="2026-01-01", reason="x", as_="ana")
         client.approve(plan.id, digest=plan.digest, as_="bo")
         client.run(plan.id, as_="ana")
+        client.validate(plan.id, as_="ana")
+        hooks.suppressions.suppress("someone", "2026-01-01")
+        with pytest.raises(Refused, match="the list of suppressed subjects has moved"):
+            client.publish(plan.id, as_="bo")
     head = lake.table(TABLE).metadata.head
     assert head is not None
     assert head.at_ms == int(clock().timestamp() * 1000)

@@ -18,12 +18,23 @@ from errata.failpoints import NAMES, arm
 from errata.testing.erasure import FakeSuppressions
 from errata.testing.lake import FrozenClock, Lake
 from errata.testing.table import CommitFailed, MemoryTable
+from errata.testing.user_hooks import Hooks
 
 if TYPE_CHECKING:
     from errata.client import Client
     from errata.testing.chunks import Transform
 
-__all__ = ["NAMES", "CommitFailed", "FakeSuppressions", "FrozenClock", "Lake", "MemoryTable", "arm", "open_project"]
+__all__ = [
+    "NAMES",
+    "CommitFailed",
+    "FakeSuppressions",
+    "FrozenClock",
+    "Hooks",
+    "Lake",
+    "MemoryTable",
+    "arm",
+    "open_project",
+]
 
 
 def open_project(
@@ -31,12 +42,14 @@ def open_project(
     lake: Lake,
     *,
     transforms: Mapping[str, Transform] | None = None,
+    hooks: Hooks | None = None,
     narrate: Callable[[str], None] | None = None,
 ) -> Client:
     """Open the project in this directory on tables in memory; the ledger is the one that it configures.
 
     ``transforms`` maps products to functions of a context and ``pyarrow`` tables that run instead of their own code,
-    which needs Spark. They return a table, or rows as dictionaries.
+    which needs Spark. They return a table, or rows as dictionaries. ``hooks`` are the alarm, the health signals and the
+    erased subjects that the commands meet.
     """
     from errata.testing.memory_engines import MemoryEngines
     from errata.wiring import build_client, open_workspace
@@ -44,7 +57,7 @@ def open_project(
     return build_client(
         open_workspace(
             project,
-            build_engines=lambda loaded, ledger: MemoryEngines(loaded, ledger, lake, transforms),
+            build_engines=lambda loaded, ledger: MemoryEngines(loaded, ledger, lake, transforms, hooks),
             now=lake.clock,
             narrate=narrate or (lambda _: None),
         )

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from errata.errors import EngineError
 from errata.ledger import Ledger
 from errata.model.manifest import Code
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
-from errata.model.product.throttle import Signal, Throttle
+from errata.model.product.throttle import Throttle
 from errata.ports.tables import InputState
 from errata.testing.chunks import MemoryChunks, Transform
-from errata.testing.erasure import FakeSuppressions
 from errata.testing.history import MemoryHistory
 from errata.testing.lake import Lake
 from errata.testing.measure import MemoryContent, MemoryMeasurer
@@ -28,63 +23,21 @@ from errata.testing.refs import MemoryTags
 from errata.testing.rows import MemoryRows
 from errata.testing.side_tables import MemorySideTables, MemorySideTableWriter
 from errata.testing.staging import MemoryStaging
+from errata.testing.user_hooks import Hooks
 from errata.wiring.engines import ProjectEngines
 from errata.workspace import Engines
-
-
-@dataclass
-class Alarm:
-    """An alarm that records what it was sent; ``broken`` is the error of one that does not work."""
-
-    is_there: bool = True
-    broken: str = ""
-    sent: list[Mapping[str, Any]] = field(default_factory=list)
-
-    def send_alarm(self, told: Mapping[str, Any]) -> None:
-        """See the port."""
-        if self.broken:
-            raise EngineError(self.broken)
-        self.sent.append(told)
-
-
-@dataclass
-class Signals:
-    """Health signals with the values that a test gives them, by name; others are 0."""
-
-    values: dict[str, Decimal] = field(default_factory=dict)
-
-    def read(self, signal: Signal) -> Decimal:
-        """See the port."""
-        return self.values.get(signal.name, Decimal(0))
-
-
-@dataclass
-class ErasedInMemory:
-    """The list of erased subjects, without a key: hashes are the ids themselves."""
-
-    table: str = "lake.privacy.erased"
-    subjects: dict[str, None] = field(default_factory=dict)
-
-    def watermark(self) -> str:
-        """See the port."""
-        return str(len(self.subjects)) if self.subjects else ""
-
-    def hasher(self) -> Callable[[str], str]:
-        """See the port."""
-        return str
-
-    def add(self, subjects: Collection[str]) -> int:
-        """See the port."""
-        new = [one for one in dict.fromkeys(subjects) if one not in self.subjects]
-        self.subjects |= dict.fromkeys(new)
-        return len(new)
 
 
 class MemoryEngines:
     """The engines of one project on a lake in memory; only its file inputs and its code are read from disk."""
 
     def __init__(
-        self, project: Project, ledger: Ledger, lake: Lake, transforms: Mapping[str, Transform] | None = None
+        self,
+        project: Project,
+        ledger: Ledger,
+        lake: Lake,
+        transforms: Mapping[str, Transform] | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         self.lake = lake
         self._ledger = ledger
@@ -103,10 +56,9 @@ class MemoryEngines:
         self.quarantine = MemoryQuarantine()
         self.measurer = MemoryMeasurer(lake, ledger.parts.get)
         self.content = MemoryContent(self.measurer)
-        self.suppressions = FakeSuppressions()
-        self.erased = ErasedInMemory()
-        self.alarm = Alarm()
-        self.probes = Signals()
+        given = hooks or Hooks()
+        self.suppressions, self.erased = given.suppressions, given.erased
+        self.alarm, self.probes = given.alarm, given.signals
 
     @cached_property
     def chunks(self) -> MemoryChunks:

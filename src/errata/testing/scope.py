@@ -14,7 +14,6 @@ from errata.testing.metadata import DataFile as MemoryFile
 from errata.testing.metadata import Metadata, Snapshot
 from errata.testing.row_values import name_partition
 
-_ORDER = {Grain.HOUR: 4, Grain.DAY: 3, Grain.MONTH: 2, Grain.YEAR: 1, Grain.VALUE: 0}
 DELETES = "equality_deletes"
 
 
@@ -42,16 +41,8 @@ class Scope:
         """The partition of a row."""
         return name_partition(row.get(self.source), self.grain)
 
-    def is_stored(self, file: MemoryFile) -> bool:
-        """Whether the spec that the file was written with shows its partition."""
-        spec = next(one for one in self.metadata.specs if one.spec_id == file.spec_id)
-        stored = self.metadata.stored_grain(file.spec_id)
-        if spec.source != self.source or stored is None:
-            return False
-        return not self.grain.is_time or stored is Grain.VALUE or _ORDER[stored] >= _ORDER[self.grain]
-
     def only(self, file: MemoryFile) -> str | None:
-        """The one partition of a file; None if its spec and the bounds of its values leave several."""
+        """The one partition of a file; None if the bounds of its values leave several."""
         names = {self.partition_of(row) for row in file.rows}
         return next(iter(names)) if len(names) == 1 else None
 

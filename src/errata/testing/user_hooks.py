@@ -1,0 +1,74 @@
+"""The hooks of a project for tests: an alarm that records, signals and erased subjects that a test sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from errata.errors import EngineError
+from errata.model.product.throttle import Signal
+from errata.testing.erasure import FakeSuppressions
+
+
+@dataclass
+class Alarm:
+    """An alarm that records what it was sent; ``broken`` is the error of one that does not work."""
+
+    is_there: bool = True
+    broken: str = ""
+    sent: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def send_alarm(self, told: Mapping[str, Any]) -> None:
+        """See the port."""
+        if self.broken:
+            raise EngineError(self.broken)
+        self.sent.append(told)
+
+
+@dataclass
+class Signals:
+    """Health signals with the values that a test gives them, by name; others are 0."""
+
+    values: dict[str, Decimal] = field(default_factory=dict)
+
+    def read(self, signal: Signal) -> Decimal:
+        """See the port."""
+        return self.values.get(signal.name, Decimal(0))
+
+
+@dataclass
+class ErasedInMemory:
+    """The list of erased subjects, without a key: hashes are the ids themselves."""
+
+    table: str = "lake.privacy.erased"
+    subjects: dict[str, None] = field(default_factory=dict)
+
+    def watermark(self) -> str:
+        """See the port."""
+        return str(len(self.subjects)) if self.subjects else ""
+
+    def hasher(self) -> Callable[[str], str]:
+        """See the port."""
+        return str
+
+    def add(self, subjects: Collection[str]) -> int:
+        """See the port."""
+        new = [one for one in dict.fromkeys(subjects) if one not in self.subjects]
+        self.subjects |= dict.fromkeys(new)
+        return len(new)
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a test may look at and set while commands run on tables in memory.
+
+    Erased subjects and the partitions that hold their rows are set by ``suppressions.suppress``; ``erased`` records
+    what ``errata erase`` was given.
+    """
+
+    alarm: Alarm = field(default_factory=Alarm)
+    signals: Signals = field(default_factory=Signals)
+    suppressions: FakeSuppressions = field(default_factory=FakeSuppressions)
+    erased: ErasedInMemory = field(default_factory=ErasedInMemory)
