@@ -153,7 +153,7 @@ class Lake:
 def write_project(root: Path, shape: Shape) -> None:
     """The project files alone."""
     conf = {"spark.driver.memory": "4g", **dict(shape.conf)}
-    chunks = f"chunk_bytes: {shape.chunk}" if shape.chunk else ""
+    chunks = f"chunks: {{bytes: {shape.chunk}}}" if shape.chunk else ""
     texts = {
         "errata.yaml": product.project(shape.cores, conf, f"{chunks}\n{shape.extra}"),
         "products/daily.yaml": product.product("bench.daily"),

@@ -25,7 +25,7 @@ def lay_out(project: Path, *, chunk_kilobytes: int) -> None:
     (project / MARKER).touch()
     (project / ".gitignore").write_text("".join(f"{line}\n" for line in IGNORED), encoding="utf-8")
     settings = (HERE / "errata.yaml").read_text(encoding="utf-8")
-    fitting = settings.replace("chunk_bytes: 500KB", f"chunk_bytes: {chunk_kilobytes}KB")
+    fitting = settings.replace("{bytes: 500KB}", f"{{bytes: {chunk_kilobytes}KB}}")
     (project / "errata.yaml").write_text(fitting, encoding="utf-8")
     for folder in ("products", "transforms"):
         shutil.copytree(HERE / folder, project / folder, ignore=shutil.ignore_patterns("__pycache__"))

@@ -165,6 +165,6 @@ class ProjectForm(Project):
     """``errata.yaml``."""
 
     people: _People = "single-user"  # type: ignore[assignment]
-    # what projects wrote before the other keys of ``chunks`` existed; stored projects have it
+    # projects whose runs are kept have it at the top
     top_chunk_bytes: Annotated[Bytes | None, Key("The same as chunks.bytes.", "chunk_bytes")] = None
     health: tuple[SignalForm, ...] = ()

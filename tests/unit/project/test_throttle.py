@@ -31,7 +31,7 @@ OWN = "  previous: {own: true, lookback: 2d}\n"
 
 
 def test_chunks_aim_at_a_wall_time_unless_their_size_is_given(write: Write):
-    """`chunks.bytes` and the older `chunk_bytes` say the same; a default project has no fixed size."""
+    """`chunks.bytes` and `chunk_bytes` say the same; a default project has no fixed size."""
     project = load_project(write())
     assert (project.chunk_bytes, project.chunk_seconds, project.attempts) == (None, 120, 5)
     project = load_project(write(also="chunks: {seconds: 300, bytes: 512MiB, attempts: 3}\n"))
