@@ -18,7 +18,7 @@ from errata.model.span import unit_transform
 from errata.ports.tables import PartitionField, TableDescription, TableReader
 from errata.project.problems import Path, ProblemReport, ProjectProblem
 from errata.project.transform_check import check_transform
-from errata.project.yaml.problem_texts import find_nearest
+from errata.project.yaml.problem_texts import hint_nearest
 from errata.project.yaml.tree import TreeError, parse_tree
 
 
@@ -181,8 +181,7 @@ def _check_added(product: Product, types: Mapping[str, str], report: ProblemRepo
 
 def _check_column(path: Path, column: str, names: list[str], table: str, report: ProblemReport) -> None:
     if column not in names:
-        close = find_nearest(column, names)
-        report.at(path, f"expected a column of {table}" + (f' (nearest: "{close}")' if close else ""))
+        report.at(path, f"expected a column of {table}{hint_nearest(column, names)}")
 
 
 def _check_grain(product: Product, kind: str, fields: Iterable[PartitionField], report: ProblemReport) -> None:

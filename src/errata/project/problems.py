@@ -5,7 +5,7 @@ A message never contains a value from the environment: what was *found* is alway
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from errata.canonical import to_plain
@@ -72,6 +72,14 @@ class ProblemReport:
         if found and node is not None and not _is_secret(path, node):
             message += f"; found {node.shown()}"
         self.at_mark(mark, message, key)
+
+    def refuse_repeats(self, items: Iterable[str], path: Path) -> None:
+        """Add a problem for each item of a list that was there before."""
+        seen: set[str] = set()
+        for n, item in enumerate(items):
+            if item in seen:
+                self.at((*path, n), "given twice")
+            seen.add(item)
 
     def lines(self, sections: Sequence[str]) -> dict[str, int]:
         """Line of each rule in these sections and of each of its keys, by readable position."""

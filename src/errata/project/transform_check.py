@@ -10,7 +10,7 @@ from pathlib import Path
 
 from errata.model.product import Product
 from errata.project.problems import ProblemReport, ProjectProblem
-from errata.project.yaml.problem_texts import find_nearest
+from errata.project.yaml.problem_texts import hint_nearest
 
 _CALL = ("transform", "call")
 
@@ -40,8 +40,7 @@ def _check_function(tree: ast.Module, name: str, place: str, product: Product, r
     if name in functions:
         _check_parameters(functions[name], place, product, report)
     elif name not in _list_bound_names(tree):
-        close = find_nearest(name, functions)
-        report.at(_CALL, f'expected a function "{name}" in {place}' + (f' (nearest: "{close}")' if close else ""))
+        report.at(_CALL, f'expected a function "{name}" in {place}{hint_nearest(name, functions)}')
 
 
 def _check_parameters(function: ast.FunctionDef, place: str, product: Product, report: ProblemReport) -> None:

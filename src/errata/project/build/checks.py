@@ -9,7 +9,7 @@ from errata.model.partition import Grain
 from errata.model.product import PII_KINDS, Check, Metric, Threshold
 from errata.project.forms import DBT_METRICS, CheckForm, InputForm, narrow
 from errata.project.problems import ProblemReport
-from errata.project.yaml.problem_texts import find_nearest
+from errata.project.yaml.problem_texts import hint_nearest
 from errata.project.yaml.value_reader import list_keys
 
 _VALIDITY = ("validValues", "pattern", "minimum", "maximum", "minLength", "maxLength")
@@ -123,9 +123,7 @@ def _check_references(n: int, check: Check, inputs: Mapping[str, InputForm], rep
     path = ("checks", n, "references")
     name = check.references.input
     if name not in inputs:
-        close = find_nearest(name, inputs)
-        hint = f' (nearest: "{close}")' if close else ""
-        report.at((*path, "input"), f"expected one of the inputs {', '.join(inputs)}{hint}")
+        report.at((*path, "input"), f"expected one of the inputs {', '.join(inputs)}{hint_nearest(name, inputs)}")
     elif inputs[name].own:
         report.at((*path, "input"), "own output cannot be looked up; expected another input")
     if len(check.references.columns) != len(check.columns):

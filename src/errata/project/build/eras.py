@@ -17,7 +17,7 @@ from errata.model.product.eras import Era, RowLimits
 from errata.model.types import is_assignable, is_valid_literal
 from errata.project.forms import InputForm
 from errata.project.problems import Path, ProblemReport
-from errata.project.yaml.problem_texts import find_nearest
+from errata.project.yaml.problem_texts import hint_nearest
 
 _TAKEN = ("cast ", "text ")
 """Prefixes reserved for the reasons of values that failed to convert."""
@@ -87,9 +87,9 @@ def _check_columns(given: Era, file: Input, place: Path, report: ProblemReport) 
             if column == file.partition:
                 report.at(at, f"{column} is the partition column, which is read as it is", found=False)
             elif column not in file.columns:
-                close = find_nearest(column, file.columns)
-                hint = f' (nearest: "{close}")' if close else ""
-                report.at(at, f"expected a column of columns, found {column}{hint}", found=False)
+                report.at(
+                    at, f"expected a column of columns, found {column}{hint_nearest(column, file.columns)}", found=False
+                )
     _check_values(given, file, place, report)
 
 

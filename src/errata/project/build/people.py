@@ -6,7 +6,7 @@ product's ``approval`` overrides the project's key by key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from errata.model.approval import ApprovalRules
@@ -29,8 +29,8 @@ def build_people(file: ProjectForm, report: ProblemReport) -> dict[str, Person]:
     for name, person in file.people.items():
         for n, alias in enumerate(person.aliases):
             _check_unique_name(alias, ("people", name, "aliases", n), taken, report)
-        _refuse_repeats(person.roles, ("people", name, "roles"), report)
-        _refuse_repeats(person.teams, ("people", name, "teams"), report)
+        report.refuse_repeats(person.roles, ("people", name, "roles"))
+        report.refuse_repeats(person.teams, ("people", name, "teams"))
         if person.service:
             _check_service(name, person, report)
     return {name: replace(person, name=name) for name, person in file.people.items()}
@@ -72,9 +72,3 @@ def _check_unique_name(name: str, path: tuple[str | int, ...], taken: dict[str, 
             report.at_key(path, f"people.{name}: {said}")
         return
     taken[name.casefold()] = name
-
-
-def _refuse_repeats(items: Sequence[str], path: tuple[str, ...], report: ProblemReport) -> None:
-    for n, item in enumerate(items):
-        if item in items[:n]:
-            report.at((*path, n), "given twice")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -90,7 +90,7 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
     grain = file.target.grain
     catalogs = None if project is None else tuple(project.catalogs)
     _check_table(file.target.table, ("target", "table"), catalogs, report)
-    _refuse_repeats(file.target.key, ("target", "key"), report)
+    report.refuse_repeats(file.target.key, ("target", "key"))
     inputs = tuple(
         _build_own_input(name, given, file.target, report)
         if given.own
@@ -143,7 +143,7 @@ def _check_table(table: str, path: tuple[str, ...], catalogs: Sequence[str] | No
 
 def _check_target(target: Target, project: Project | None, report: ProblemReport) -> None:
     path = ("target", "add_columns")
-    _refuse_repeats(target.subjects, ("target", "subjects"), report)
+    report.refuse_repeats(target.subjects, ("target", "subjects"))
     if target.column in target.subjects:
         said = f"{target.column} is the partition column, and manifests name partitions; expected another column"
         report.at(("target", "subjects", target.subjects.index(target.column)), said, found=False)
@@ -244,7 +244,7 @@ def _check_diff_columns(file: ProductForm, report: ProblemReport) -> None:
     for column in file.tolerance:
         if column in (partition, *file.target.key):
             report.at(("diff", "tolerance", column), "this column identifies rows; expected another", found=False)
-    _refuse_repeats(file.classified, ("classified",), report)
+    report.refuse_repeats(file.classified, ("classified",))
     if partition in file.classified:
         n = file.classified.index(partition)
         report.at(("classified", n), "partitions are named everywhere by this column; it cannot be masked")
@@ -264,7 +264,7 @@ def _build_comparison(n: int, file: Comparison, report: ProblemReport) -> Compar
 
 def _build_lineage(wanted: bool | tuple[str, ...], report: ProblemReport) -> tuple[str, ...]:
     if isinstance(wanted, tuple):
-        _refuse_repeats(wanted, ("lineage_columns",), report)
+        report.refuse_repeats(wanted, ("lineage_columns",))
         return tuple(column for column in LINEAGE_COLUMNS if column in wanted)
     return LINEAGE_COLUMNS if wanted else ()
 
@@ -283,11 +283,3 @@ def _check_unique_names(product: Product, report: ProblemReport) -> None:
             if name in seen:
                 report.at((section, n), f'expected a name of its own; "{name}" is taken', found=False)
             seen.add(name)
-
-
-def _refuse_repeats(items: Iterable[str], path: tuple[str, ...], report: ProblemReport) -> None:
-    seen: set[str] = set()
-    for n, item in enumerate(items):
-        if item in seen:
-            report.at((*path, n), "given twice")
-        seen.add(item)

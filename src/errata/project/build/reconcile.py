@@ -10,7 +10,7 @@ from errata.model.partition import Grain
 from errata.model.product import Control, GroupKey, Reconciliation
 from errata.project.forms import ControlForm, ProductForm, ReconciliationForm, narrow
 from errata.project.problems import ProblemReport
-from errata.project.yaml.problem_texts import find_nearest
+from errata.project.yaml.problem_texts import hint_nearest
 
 _UNIT = {Grain.HOUR: "weeks", Grain.DAY: "weeks", Grain.MONTH: "years"}
 """Unit in which comparable partitions are counted, for the grains that have any."""
@@ -27,9 +27,7 @@ def _build_reconciliation(
     path = ("reconcile", n, "input")
     source = file.inputs.get(given.input)
     if source is None:
-        close = find_nearest(given.input, file.inputs)
-        hint = f' (nearest: "{close}")' if close else ""
-        report.at(path, f"expected one of the inputs {', '.join(file.inputs)}{hint}")
+        report.at(path, f"expected one of the inputs {', '.join(file.inputs)}{hint_nearest(given.input, file.inputs)}")
     elif source.own:
         report.at(path, "own output cannot be reconciled with itself; expected another input")
     elif source.partition is None and given.per == "partition":
@@ -44,9 +42,7 @@ def _build_group_keys(n: int, given: ReconciliationForm, report: ProblemReport) 
             for name, key in given.by.items()
         )
     names = given.by or ()
-    for m, name in enumerate(names):
-        if name in names[:m]:
-            report.at(("reconcile", n, "by", m), "given twice")
+    report.refuse_repeats(names, ("reconcile", n, "by"))
     return tuple(GroupKey(name, name, name) for name in names)
 
 

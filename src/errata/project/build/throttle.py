@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from errata.model.product.throttle import Signal, Throttle
 from errata.project.forms import SignalForm, narrow
 from errata.project.problems import Path, ProblemReport
-from errata.project.yaml.problem_texts import find_nearest
+from errata.project.yaml.problem_texts import hint_nearest
 from errata.project.yaml.value_reader import overlay
 
 _KINDS = ("sql", "http", "command")
@@ -84,9 +84,10 @@ def _check_zone(zone: str, report: ProblemReport) -> None:
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
-        close = find_nearest(zone, available_timezones())
-        hint = f' (nearest: "{close}")' if close else ""
-        report.at(("throttle", "zone"), f"expected a time zone such as Europe/Berlin{hint}")
+        report.at(
+            ("throttle", "zone"),
+            f"expected a time zone such as Europe/Berlin{hint_nearest(zone, available_timezones())}",
+        )
 
 
 def _check_address(address: str, path: Path, report: ProblemReport) -> None:

@@ -70,9 +70,8 @@ def _suggest_keys(kind: type[BaseModel], path: Path) -> str:
 
 
 def _report_choice(path: Path, choices: list[str], report: ProblemReport) -> None:
-    close = find_nearest(report.text_at(path), choices)
     listed = choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
-    report.at(path, f"expected {listed}" + (f' (nearest: "{close}")' if close else ""))
+    report.at(path, f"expected {listed}{hint_nearest(report.text_at(path), choices)}")
 
 
 def _report_length(path: Path, context: Mapping[str, Any], report: ProblemReport) -> None:
@@ -86,6 +85,12 @@ def find_nearest(word: str, choices: Iterable[str]) -> str | None:
     folded = {choice.lower(): choice for choice in choices}
     close = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
     return folded[close[0]] if close else None
+
+
+def hint_nearest(word: str, choices: Iterable[str]) -> str:
+    """Words that name the choice most likely meant; empty if none is close."""
+    close = find_nearest(word, choices)
+    return f' (nearest: "{close}")' if close else ""
 
 
 @cache
