@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from errata.approval.break_glass import raise_alarm
-from errata.approval.permissions import refuse_requester, require_role
+from errata.approval.break_glass import raise_alarm, require_break_glass
+from errata.approval.permissions import has_role, is_requester, is_single_user, refuse_requester, require_role
 from errata.approval.quorum import evaluate_quorum, format_approve_hint
 from errata.approval.release import (
     PUBLISHABLE_STATES,
@@ -48,6 +48,15 @@ class Authorization:
     told: dict[str, Any]  # recorded with the intent
 
 
+def require_publisher(workspace: Workspace, actor: Actor, run: RunRecord, break_glass: str | None) -> None:
+    """Require someone who may publish this run: a publisher who did not ask for it, or one who breaks the glass."""
+    if break_glass is not None:
+        require_break_glass(workspace, actor, break_glass, "publish", run.run_id)
+        return
+    require_role(workspace, actor, (Role.PUBLISHER,), "publish", run.run_id)
+    refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
+
+
 def can_publish_unattended(workspace: Workspace, actor: Actor, run_id: str) -> bool:
     """Whether the actor may publish this validated run without a release.
 
@@ -62,11 +71,8 @@ def can_publish_unattended(workspace: Workspace, actor: Actor, run_id: str) -> b
     if not is_clean(found.verdict.checks):
         workspace.narrate("not published by itself: the gate warned, so a person releases it")
         return False
-    person = workspace.project.people.get(actor.person)
-    may = workspace.project.single_user or (person is not None and Role.PUBLISHER in person.roles)
-    if not may or (
-        not workspace.project.single_user and workspace.project.is_same_person(actor.person, run.planned_by)
-    ):
+    may = has_role(workspace.project, actor.person, (Role.PUBLISHER,))
+    if not may or is_requester(workspace.project, actor.person, run.planned_by):
         why = "asked for it" if may else "is no publisher"
         workspace.narrate(f"not published by itself: {actor.person} {why}; next: errata publish {run.run_id}")
         return False
@@ -139,7 +145,7 @@ def _require_preconditions(
             candidate_digest=found.candidate.digest,
             found_digest=digest_candidate(context.manifest, files),
             unreleased=unreleased,
-            single_user=context.manifest.single_user and context.workspace.project.single_user,
+            single_user=is_single_user(context.workspace.project, context.manifest),
             breaks_glass=breaks_glass,
         )
     )

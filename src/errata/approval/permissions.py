@@ -6,8 +6,28 @@ from collections.abc import Iterable
 
 from errata.errors import ApprovalRefused, PermissionRefused
 from errata.model.audit import Actor
-from errata.model.product import Role
+from errata.model.manifest import Manifest
+from errata.model.product import Project, Role
 from errata.workspace import Workspace
+
+
+def is_single_user(project: Project, manifest: Manifest) -> bool:
+    """Whether one person may decide everything about this run: the project says so now, and did so at planning.
+
+    A plan of a project with people stays under the four-eyes rule after the project was changed to a single user.
+    """
+    return manifest.single_user and project.single_user
+
+
+def has_role(project: Project, name: str, roles: Iterable[Role]) -> bool:
+    """Whether this person has one of the roles; the only person of a single-user project has all."""
+    person = project.people.get(name)
+    return project.single_user or (person is not None and not set(roles).isdisjoint(person.roles))
+
+
+def is_requester(project: Project, name: str, requester: str) -> bool:
+    """Whether the four-eyes rule keeps this person from deciding; there is none in a single-user project."""
+    return not project.single_user and project.is_same_person(name, requester)
 
 
 def require_role(
@@ -21,11 +41,9 @@ def require_role(
 ) -> None:
     """Require one of these roles; a refusal is audited. ``persons`` leaves service accounts out of its hint."""
     wanted = set(roles)
-    if workspace.project.single_user:
+    if has_role(workspace.project, actor.person, wanted):
         return
     person = workspace.project.people.get(actor.person)
-    if person is not None and wanted & set(person.roles):
-        return
     able = [
         name
         for name in workspace.project.list_with_role(*wanted)
@@ -63,7 +81,7 @@ def require_person(workspace: Workspace, actor: Actor, roles: Iterable[Role], ac
 
 def refuse_requester(workspace: Workspace, actor: Actor, requester: str, action: str, run_id: str) -> None:
     """Four-eyes rule: the requester of a change may not decide on it."""
-    if workspace.project.single_user or not workspace.project.is_same_person(actor.person, requester):
+    if not is_requester(workspace.project, actor.person, requester):
         return
     error = ApprovalRefused(
         f"{action} was refused; expected someone other than the requester, found {actor.person}",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from errata.approval.permissions import is_single_user
 from errata.errors import ApprovalRefused
 from errata.ledger import ApprovalRecord, RunRecord
 from errata.ledger.store.approvals import QuorumCheck
@@ -34,8 +35,7 @@ def build_voters(project: Project, owner: str, *, single_user: bool) -> Voters:
 
 def build_quorum_check(workspace: Workspace, run: RunRecord, manifest: Manifest) -> QuorumCheck:
     """Quorum rule of this run as a function, so that the ledger can evaluate it inside its transaction."""
-    single_user = manifest.single_user and workspace.project.single_user
-    voters = build_voters(workspace.project, manifest.owner, single_user=single_user)
+    voters = build_voters(workspace.project, manifest.owner, single_user=is_single_user(workspace.project, manifest))
     requester = workspace.project.find_case_variant(run.planned_by) or run.planned_by
 
     def judge(given: Iterable[ApprovalRecord], at: str) -> QuorumStatus:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from errata.approval.permissions import is_single_user
 from errata.canonical import digest_of, to_plain
 from errata.errors import Refused, StateRefused
 from errata.gate.warnings import find_verdict_acceptances
@@ -114,7 +115,7 @@ def explain_void_release(
         breakers=frozenset(workspace.project.list_with_role(Role.BREAK_GLASS)),
         services=services,
         requester=workspace.project.find_case_variant(run.planned_by) or run.planned_by,
-        single_user=manifest.single_user and workspace.project.single_user,
+        single_user=is_single_user(workspace.project, manifest),
     )
     automatic = publishes_itself(workspace, manifest) and is_clean(found.verdict.checks)
     now = datetime.fromisoformat(workspace.ledger.now())

@@ -8,9 +8,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from errata.approval.authorization import Authorization, authorize_publication
-from errata.approval.break_glass import find_last_break_glass, require_break_glass
-from errata.approval.permissions import refuse_requester, require_role
+from errata.approval.authorization import Authorization, authorize_publication, require_publisher
+from errata.approval.break_glass import find_last_break_glass
 from errata.approval.release import released_view
 from errata.commands.situation import hint_next_step
 from errata.errors import StateRefused
@@ -23,7 +22,6 @@ from errata.model.duration import to_days
 from errata.model.groups import count_hold_days
 from errata.model.manifest import Manifest
 from errata.model.partition import format_ranges
-from errata.model.product import Role
 from errata.model.side_tables import find_side_table, is_side_table_mode
 from errata.model.table import DataFile, find_columns_to_add, group_by_partition
 from errata.ports.publish import TableVersion
@@ -65,11 +63,7 @@ def publish_run(
     """
     started = time.monotonic()
     run = workspace.ledger.runs.get(run_id)
-    if break_glass is not None:
-        require_break_glass(workspace, actor, break_glass, "publish", run.run_id)
-    else:
-        require_role(workspace, actor, (Role.PUBLISHER,), "publish", run.run_id)
-        refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
+    require_publisher(workspace, actor, run, break_glass)
     # an earlier publication may have landed without being recorded: settle it before reading any state
     recover_open_intents(workspace, actor, run.table)
     context = workspace.open_run(run.run_id, actor)
