@@ -37,7 +37,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """A list or mapping has so many entries, or more."""
+    """A list or mapping has at least this many entries."""
 
     entries: int
 

@@ -16,7 +16,7 @@ from errata.model.table import FileSets
 
 @dataclass(frozen=True, slots=True)
 class CarriedRows:
-    """For a table whose partitions share files: rows of other partitions that the commit writes anew."""
+    """For a table whose partitions share files: rows of other partitions that the commit rewrites."""
 
     shared: tuple[str, ...]  # partitions whose files held rows of others
     files: tuple[ExpectedFile, ...] = ()

@@ -305,7 +305,7 @@ def merge_rows(prior: Rows, changes: Rows, target: TargetPin, merge: Merge, *, m
     ):  # fmt: skip
         is_change = change >= len(prior)
         if is_change and any(row[name] is None for name in (*target.key, *([merge.version] if merge.version else []))):
-            raise OutputContract("a change has no key or no version; which row of the key stays cannot be told",
+            raise OutputContract("a change has no key or no version; which row of the key to keep is not known",
                                  state=_UNSTAGED)  # fmt: skip
         key = (name_partition(row[target.column], target.grain), *(freeze_value(row[name]) for name in target.key))
         version = row[merge.version] if merge.version else 0

@@ -21,7 +21,7 @@ from errata.testing.table import MemoryTable, create_table
 
 @dataclass
 class FrozenClock:
-    """A clock that moves only when it is told to."""
+    """A clock that moves only when a test moves it."""
 
     at: datetime
 

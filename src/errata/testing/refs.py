@@ -127,7 +127,7 @@ def find_marked(metadata: Metadata, key: str, value: str) -> list[str]:
 
 
 def compute_age(metadata: Metadata, snapshot_id: str, days: int, now_ms: int) -> int:
-    """The age that keeps a ref on this snapshot for so many days from now."""
+    """The age that keeps a ref on this snapshot for this many days from now."""
     return days * DAY_MS + max(0, now_ms - metadata.snapshots[snapshot_id].at_ms)
 
 

@@ -69,7 +69,7 @@ class TransformCase:
     def run(self, partitions: Sequence[str] | None = None, *, seed: int = 0, tasks: int = 2) -> Rows:
         """The rows that the transform returns for these partitions, by default for all.
 
-        ``seed`` shuffles the rows of every input, and ``tasks`` spreads them over so many partitions of Spark.
+        ``seed`` shuffles the rows of every input, and ``tasks`` spreads them over that many Spark partitions.
         """
         return self._collect(self._call(partitions or self.partitions, seed, tasks))
 

@@ -50,10 +50,10 @@ def test_every_cell_has_a_test_and_every_test_a_column() -> None:
 
 def test_every_mode_of_a_product_file_is_on_the_page() -> None:
     """The page and the file format name the same modes."""
-    from errata.project.schema import read_schema
+    from errata.project.schema import schemas
 
     modes = {mode for mode, _ in table()}
-    assert modes == set(json.loads(read_schema("product"))["$defs"]["Publish"]["properties"]["mode"]["enum"])
+    assert modes == set(json.loads(schemas()["product.schema.json"])["$defs"]["Publish"]["properties"]["mode"]["enum"])
 
 
 def test_cells_say_what_the_tests_distinguish() -> None:

@@ -43,7 +43,7 @@ def cancel(workspace: Workspace, actor: Actor, run_id: str, *, now: bool = False
         view = _move_run(workspace, actor, run_id, S.CANCELLED, ends, "cancel")
     except StateRefused as error:
         if S.ROLLED_BACK in RUN_MOVES[RunState(error.fields["found"])]:
-            error.hint = f'errata rollback {run_id} --reason "…" takes back what is published, and ends the run'
+            error.hint = f'errata rollback {run_id} --reason "…" rolls back what is published and ends the run'
         raise
     # after the move, so that no other worker claims a reclaimed chunk
     if now:

@@ -19,7 +19,7 @@ from errata.testing.contracts.subject import (
 
 
 class ReaderContract:
-    """What a plan, ``why`` and ``history`` are told about a table."""
+    """What a plan, ``why`` and ``history`` read about a table."""
 
     def test_a_target_lists_the_files_of_each_partition_asked_for(self, subject: Subject) -> None:
         """Rows and columns are counted, and a partition without files has an empty list."""
