@@ -17,6 +17,9 @@ def test_a_correction_reaches_readers_in_one_commit_and_leaves_other_partitions_
 ) -> None:
     """Publication is one new snapshot with zero data files written, and every partition outside keeps its files."""
     world = make_world(days=5)
+    # as Spark does it for users, from here on
+    world.spark.conf.set("spark.sql.codegen.wholeStage", "true")
+    world.spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
     scope = f"{world.days[0]}..{world.days[2]}"
     run = world.to("validated", scope)
     world.live(world.days[4])

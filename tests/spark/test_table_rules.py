@@ -20,7 +20,8 @@ EXPIRE = (
 
 def test_chunks_are_written_in_order_of_their_partitions_and_not_with_a_file_open_for_each(world_at: WorldAt) -> None:
     """Without fanout Iceberg asks for rows sorted by partition, so the plan of the write sorts by day."""
-    world, _ = world_at("staged", days=2)
+    world, run = world_at("approved", days=2)
+    world.client.run(run, as_="ana")
     store = world.spark._jsparkSession.sharedState().statusStore()
     runs = store.executionsList()
     plans = [str(runs.apply(n).physicalPlanDescription()) for n in range(runs.size())]
