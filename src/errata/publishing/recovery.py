@@ -101,6 +101,7 @@ class LedgerLog:
             found_id=found_id,
         )
         self._open.append(made.pub_id)
+        # before the commit, so that work on other tables is not forgotten if the process dies right after it
         if self.owes:
             self.workspace.ledger.facts.record(self.run_id, f"owed.{made.pub_id}", self.owes, self.actor)
         return made.pub_id
@@ -123,6 +124,7 @@ class LedgerLog:
             snapshot_id=snapshot_id,
             data_files_written=intent.data_files_written,
         )
+        # a head that is exported before the outcome is recorded would not cover it
         try_export_head(self.workspace)
 
     def record_abandoned(self, publication_id: str, reason: str) -> None:

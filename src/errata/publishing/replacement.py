@@ -185,6 +185,7 @@ def commit_replacement(
 ) -> ReplacementResult:
     """Publish or roll back and return what landed; raises ``PublishConflict`` with main untouched."""
     content = CachedContent(content)
+    # first: the undo branch and rewritten rows are written on branches that start at the guard
     table.ensure_guard(order.target)
     version = table.version(order.target)
     try:
@@ -233,6 +234,7 @@ def _commit_with_retries(
     carried, trouble = NOTHING_CARRIED, "no answer"
     # preparing a try (carried rows, undo set) takes an extra round, hence twice the tries
     for _ in range(2 * MAX_TRIES):
+        # every round: recovery by another process may have closed the intent while this one waited for Spark
         require_open(order, table.find_outcome(order.target, publication_id))
         version = table.version(order.target)
         found = examine_version(order, version, content)
@@ -253,11 +255,13 @@ def _commit_with_retries(
             kept = (found.paths, carried.source)
             failpoint(f"{order.kind}.after_undo")
             continue
+        # last, because it may refuse for what happened while rows were written, such as an erasure
         log.last_look()
         failpoint(f"{order.kind}.before_commit")
         landed, trouble = _try_commit(order, publication_id, found, carried, version, table)
         if landed is not None:
             failpoint(f"{order.kind}.after_commit")
+            # after the commit: a crash in between leaves the intent open, and recovery finds the snapshot on the table
             log.record_committed(publication_id, landed)
             failpoint(f"{order.kind}.after_record")
             return _build_result(order, publication_id, landed, found, written + len(carried.files))

@@ -74,6 +74,7 @@ def publish_run(
     scope = tuple(name for name in asked if states[name] is PartitionState.UNPUBLISHED)
     if not scope:
         return _report_already_published(context, asked, states)
+    # the turn first: authorisation records a release, which a group that has to wait must not leave behind
     turn = require_group_ready(context, scope, early)
     by = authorize_publication(context, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself)
     late = notice_late_inputs(context, scope, "publish")
@@ -114,6 +115,7 @@ def _finish_publication(
     context: RunContext, scope: tuple[str, ...], done: ReplacementResult, started: float, late: tuple[str, ...]
 ) -> PublishView:
     """Process the outbox after a publication has landed, tidy up, and build the view."""
+    # before tidying up: the outbox may need the tags that are removed then
     followed = process_outbox(context.workspace, context.actor, context.run.table)
     context = context.reload()
     run = context.run

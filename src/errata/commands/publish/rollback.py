@@ -60,6 +60,7 @@ def roll_back_run(
     if not_out and partitions is not None:
         workspace.narrate(f"{format_ranges(manifest.target.grain, not_out)} is not published and stays as it is")
     owes = build_outbox(workspace, run, manifest, "rollback", scope)
+    # erased subjects are looked for before the intent, which would lock the partitions, and again before the commit
     mark = ""
     order = None if is_side_table_mode(manifest.publish) else _build_undo(context, scope)
     if order:
@@ -75,8 +76,10 @@ def roll_back_run(
         if order is None:
             done = roll_back_side_table(workspace, run, manifest, scope, reason, log)
         else:
+            # before the commit: the files that come back are safe from an expiry only behind the guard
             record_guard(workspace, actor, manifest.target)
             done = commit_replacement(order, workspace.engines.publishing, workspace.engines.content, log)
+    # after the commit is recorded: an entry of the outbox is carried out only for what has landed
     for warning in process_outbox(workspace, actor, run.table):
         workspace.narrate(f"WARNING: {warning}")
     sweep_refs(workspace, actor, run.table)
