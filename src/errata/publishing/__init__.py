@@ -5,6 +5,7 @@
     selection, groups          which partitions, and in which order
     expected_files, conflict   detect live writes since the plan          (conflict is pure)
     table_shape, content       is it still the table that was planned?
+    intent                     what one commit adds and removes           (pure)
     replacement                intent → undo set → one compare-and-swap → read the table → confirm
     carry_over                 rows that share a file with the scope
     recovery                   close intents that a killed process left open
