@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contract.iceberg_subject import IcebergSubject
     from errata.wiring.engines import ProjectEngines
 
-pytestmark = [pytest.mark.spark, pytest.mark.first]
+pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
