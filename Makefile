@@ -19,6 +19,8 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .tools/archive.stamp ## private .venv with locked packages, and verified jars in the user cache
+	@# a command starts in half the time with bytecode, and where Python may not write it, this does
+	@$(BIN)/python -m compileall -q src
 	@$(BIN)/errata jars check >/dev/null 2>&1 || $(BIN)/errata jars fetch
 
 demo: setup ## replay the FinSight incident from bug to correction, rollback and audit
@@ -88,7 +90,7 @@ clean: ## remove the virtual environments, caches and build output (not the jars
 
 .tools/packages.stamp: .tools/uv.stamp requirements/dev.lock requirements/build.lock
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
-	$(UV) pip sync --python $(BIN)/python --require-hashes --build-constraints requirements/build.lock requirements/dev.lock
+	$(UV) pip sync --compile-bytecode --python $(BIN)/python --require-hashes --build-constraints requirements/build.lock requirements/dev.lock
 	@touch $@
 
 .tools/errata.stamp: .tools/packages.stamp pyproject.toml
