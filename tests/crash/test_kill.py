@@ -37,7 +37,7 @@ AT = {
     "rollback": [name for name in NAMES if name.startswith("rollback.") and not name.endswith(".after_carry")],
 }
 
-# of commands that change nothing for readers, one each: the simulation (tests/faults) dies around all their requests
+# of commands that change nothing for readers, one each; protocol/test_boundaries.py fails at all of them
 QUICK = {"plan.after_record", "stage.after_commit", "candidate.after_commit"}
 
 LEDGER = ("ledger.before_commit", "ledger.after_commit")  # passed by every command, many times

@@ -12,7 +12,7 @@ from errata.failpoints import NAMES
 from support import attached
 from support.world import PRODUCT, World
 
-__all__ = ["COMMANDS", "Command", "ended_right", "killed", "paused", "publications", "start"]
+__all__ = ["COMMANDS", "Command", "ended_right", "killed", "paused", "start"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,4 @@ def ended_right(command: Command, world: World, run: str) -> None:
         getattr(world.client, step)(run, as_="ana")
     assert world.client.publish(run, as_="bo").state == "published"
     assert world.rows() == world.expected()
-    assert publications(world) == 1
-
-
-def publications(world: World) -> int:
-    """Snapshots on the table that say they are a publication."""
-    summaries = [s.summary.additional_properties for s in world.table().snapshots() if s.summary]
-    return sum(1 for summary in summaries if summary.get("errata.kind") == "publish")
+    assert world.count_publications() == 1

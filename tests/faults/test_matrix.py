@@ -21,7 +21,7 @@ At = Any
 pytestmark = [pytest.mark.spark]
 
 PASSED = [pytest.param(command, point, id=f"{point}") for command in COMMANDS for point in command.points]
-# the simulation dies at the boundaries of the others in every run
+# the others fail on tables in memory in every run: protocol/test_boundaries.py
 SHORT = [
     one
     if one.values[0].name in ("publish", "rollback")

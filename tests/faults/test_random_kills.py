@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from faults.commands import COMMANDS, Command, publications, start
+from faults.commands import COMMANDS, Command, start
 from support.attached import Attached
 from support.chaos import amount
 
@@ -81,7 +81,7 @@ def test_a_publisher_that_is_killed_publishes_once(at: At, kills: int) -> None:
             figures["killed and published" if landed else "killed and not published"] += 1
         # a commit under way in the JVM may land after the look
         assert world.client.publish(run, as_="bo").already or not landed
-        assert (world.rows(), publications(world)) == (world.expected(), 1), f"seed {SEED}, kill {number}"
+        assert (world.rows(), world.count_publications()) == (world.expected(), 1), f"seed {SEED}, kill {number}"
     print(f"\nseed {SEED}: {dict(figures)}")  # noqa: T201  the figures are the point
     assert figures["killed"] == kills
     assert figures["killed and published"] >= kills // 6, "too few kills behind the commit to prove anything"
@@ -107,7 +107,7 @@ def test_a_correction_whose_every_command_is_killed_ends_right(at: At, correctio
                 if not died:
                     break
             _command(name).again(world, run)
-        assert (world.rows(), publications(world)) == (world.wrong(), 1), f"seed {SEED}, correction {number}"
+        assert (world.rows(), world.count_publications()) == (world.wrong(), 1), f"seed {SEED}, correction {number}"
     print(f"\nseed {SEED}, {corrections} corrections: {dict(sorted(figures.items()))}")  # noqa: T201  as above
     assert sum(count for what, count in figures.items() if what.endswith(" killed")) >= 4 * corrections
 

@@ -205,6 +205,11 @@ class MemoryWorld:
         assert head is not None
         return head.snapshot_id
 
+    def count_publications(self) -> int:
+        """Number of snapshots of the table that say they are a publication."""
+        found = self.table.metadata.snapshots.values()
+        return sum(1 for snapshot in found if snapshot.summary.get("errata.kind") == "publish")
+
     def files(self, snapshot_id: str | None = None) -> dict[str, frozenset[str]]:
         """Partition → live data files."""
         found: dict[str, set[str]] = {}

@@ -281,6 +281,11 @@ class World:
         """Main's head."""
         return self.table().metadata.current_snapshot_id
 
+    def count_publications(self) -> int:
+        """Number of snapshots of the table that say they are a publication."""
+        summaries = [one.summary.additional_properties for one in self.table().snapshots() if one.summary]
+        return sum(1 for summary in summaries if summary.get("errata.kind") == "publish")
+
     def files(self, snapshot_id: int | None = None) -> dict[str, frozenset[str]]:
         """Partition → live data files, by pyiceberg."""
         table = self.table()
