@@ -1,9 +1,9 @@
 """A regulatory restatement: the 2025 reports of enforcement deadlines, corrected and proven (`make demo-case-sla`).
 
-Release 2.4.1 took the UTC date of filing for the day on which a deadline begins, so cases filed in the evening got a
-day too many. Ana plans the restatement of the year; the gate rejects it because the calendar is last year's. A second
-run supersedes the first, Bo accepts what moved and publishes, and a calculation in plain Python, without Errata or
-Spark, agrees on every deadline. The project directory stays, to play with.
+Release 2.4.1 counted deadlines from the UTC date of filing, so cases filed in the evening got one day too many. Ana
+plans the restatement of the year, and the gate rejects it because the calendar is outdated. A second run supersedes the
+first; Bo accepts the changes and publishes. A calculation in plain Python, without Errata or Spark, agrees on every
+deadline. The project directory is kept for you to experiment with.
 
     python examples/case_sla/demo.py [--directory build/demo/case-sla] [--cases-per-month 200]
 """
@@ -48,7 +48,7 @@ BYTES_PER_EVENT, BYTES_PER_FILE = 27, 3_300  # in the register's Parquet files, 
 
 @dataclass(slots=True)
 class Demo:
-    """The story's state: the project, the commands, and what was found on the way."""
+    """State of the demo: the project, the commands, and the findings so far."""
 
     project: Path
     errata: Errata
@@ -64,8 +64,8 @@ class Demo:
         return Lake(self.project / "lake")
 
     def complaint(self) -> None:
-        """What started it: the registries count more breaches than the report."""
-        heading("The registries have served notices of breach that the report knows nothing of")
+        """The registries count more breaches than the report."""
+        heading("The registries served notices of breach that the report does not show")
         self.events = independent.register(self.lake)
         self.before = independent.report(self.lake, SCOPE)
         self.files = independent.files_by_month(self.lake)
@@ -74,24 +74,24 @@ class Demo:
         shown = by_jurisdiction(independent.breaches(self.before))
         for name in calendars.ZONES:
             say(f"{name:6} notices served in {YEAR}: {served[name]:4}   breaches reported: {shown[name]:4}")
-        say(f"{len(self.disputed)} respondents hold a notice for a breach that was never reported.")
+        say(f"{len(self.disputed)} respondents have a notice of a breach that was never reported.")
         month, case = self.disputed[0]
         row = self.before[month, case]
         say(f"{case} ({row['jurisdiction']}) was filed at {row['opened_at']:%Y-%m-%d %H:%M} UTC;")
-        say(f"the report of {month} has it filed on {row['opened_on']} and due on {row['due_on']}.")
+        say(f"the report for {month} says filed on {row['opened_on']}, due on {row['due_on']}.")
 
     def try_it(self) -> None:
-        """The fix on one month, then the same month of January without its warm-up; neither writes anything."""
+        """Try the fix on one month, then January without its warm-up; neither writes anything."""
         heading("Ana tries release 3.1.0 on one month; nothing is written")
         self.errata.show("ana", "try", PRODUCT, TRIED, "--sample", "2")
-        heading("Does January need December? Ana tries it without")
+        heading("Does January need December? Ana tries January without it")
         self.edit("lookback: 1mo", "lookback: 0d")
-        said = self.errata.show("ana", "try", PRODUCT, SCOPE[0], "--sample", "1")
+        output = self.errata.show("ana", "try", PRODUCT, SCOPE[0], "--sample", "1")
         self.edit("lookback: 0d", "lookback: 1mo")
         cold = independent.expected(self.events, self.calendars(calendars.AS_RECORDED), SCOPE[:1], warm_up=False)
         lost = sum(row is None for row in cold.values())
         say(f"{lost} of {len(cold)} cases on January's docket were opened in December. The warm-up stays.")
-        claimed = count_after(r"nullValues\(due_on\)", said)
+        claimed = count_after(r"nullValues\(due_on\)", output)
         self.claims.append(same("without the warm-up, January cases without a deadline", claimed, lost))
 
     def edit(self, old: str, new: str) -> None:
@@ -100,30 +100,30 @@ class Demo:
         change(self.project / "products" / "case_sla.yaml", old, new)
 
     def calendars(self, version: str) -> dict[str, Any]:
-        """The calendars of that version, read from the lake."""
+        """The calendars of a version, read from the lake."""
         return independent.calendars(self.lake, version)
 
     def plan(self, *more: str, reason: str) -> str:
-        """Plan the year, and have it approved by its digest."""
+        """Plan the year, and approve it by its digest."""
         scope = ("--from", SCOPE[0], "--to", AFTER)
-        said = self.errata.show("ana", "plan", PRODUCT, *scope, *more, "--reason", reason)
-        run = first(RUN_ID, said)
-        heading("Bo, who owns regulatory reporting, approves exactly that plan")
-        self.errata.show("bo", "approve", run, "--digest", first(DIGEST, said))
+        output = self.errata.show("ana", "plan", PRODUCT, *scope, *more, "--reason", reason)
+        run = first(RUN_ID, output)
+        heading("Bo, who owns regulatory reporting, approves this plan")
+        self.errata.show("bo", "approve", run, "--digest", first(DIGEST, output))
         return run
 
     def wrong_calendar(self) -> str:
-        """The first run: right code, last year's calendar."""
+        """The first run: correct code, outdated calendar."""
         heading(f"Ana plans the restatement of {YEAR}")
         run = self.plan(reason=REASON)
-        heading("The year is computed beside the live table, and judged")
+        heading("The year is computed without touching the live table, and validated")
         self.errata.show("ana", "run", run, "--validate", exits=[4])
         verdict = self.errata.ask("ana", "validate", run, exits=[4])["error"]["validation"]
         blocked = sorted({check["partition"] for check in verdict["checks"] if check["level"] == "block"})
         recorded = independent.expected(self.events, self.calendars(calendars.AS_RECORDED), SCOPE)
         found, served = independent.breaches(recorded), independent.notices(self.events, SCOPE)
         cells = sorted(cell for cell in found.keys() | served.keys() if found[cell] != served[cell])
-        say("Release 3.1.0 is right; the calendar is not. Where breaches and notices differ, a holiday is missing:")
+        say("Release 3.1.0 is correct; the calendar is not. Where breaches and notices differ, a holiday is missing:")
         for month, jurisdiction in cells:
             say(f"  {month} {jurisdiction:6} {named(month, jurisdiction)}")
         wrong = sorted({month for month, _ in cells})
@@ -133,24 +133,24 @@ class Demo:
         return run
 
     def restate(self, earlier: str) -> str:
-        """The second run: the restated calendar, pinned; the first one is superseded."""
-        heading(f"The product file still names {calendars.AS_RECORDED}; Ana names the restated calendar")
+        """The second run pins the restated calendar and supersedes the first."""
+        heading(f"The product file still names {calendars.AS_RECORDED}. Ana changes it to the restated calendar")
         self.edit(calendars.AS_RECORDED, calendars.RESTATED)
         typed(f"git commit --all --message 'Calendar {calendars.RESTATED} (REG-2071)'")
         commit(self.project, f"Calendar {calendars.RESTATED} (REG-2071)")
-        heading("Ana plans again, in place of the rejected run")
+        heading("Ana plans a run that supersedes the rejected one")
         run = self.plan("--supersede", earlier, reason=AGAIN)
         heading("The same year with the restated calendar")
         self.errata.show("ana", "run", run, "--validate", exits=[4])
-        heading("Every balance holds; breaches moved by more than 5 %, and somebody has to say that this is meant")
+        heading("Every reconciliation holds; breaches moved by more than 5 %, so a person has to confirm it")
         self.errata.show("bo", "validate", run, "--accept", f"{MOVED}={ACCEPTED}")
         return run
 
     def review(self, run: str) -> str:
-        """Old against new, and the disputed cases before anything is published."""
-        heading("Old against new")
+        """Compare old and new, and look at the disputed cases before anything is published."""
+        heading("The difference between old and new")
         difference = self.errata.show("ana", "diff", run, "--sample", "3")
-        heading("Disputed cases, as published and as they will be")
+        heading("Disputed cases, as published and as corrected")
         candidate = int(self.errata.ask("ana", "validate", run)["snapshot_id"])
         after = independent.report(self.lake, SCOPE, candidate)
         chosen = self.disputed[:: max(1, len(self.disputed) // 6)][:6]
@@ -163,18 +163,18 @@ class Demo:
         return difference
 
     def publish(self, run: str, earlier: str, difference: str) -> None:
-        """One commit, and everything it claims."""
+        """Publish in one commit, and check every claim about it."""
         heading("Bo publishes: twelve months in one commit")
         on_disk = independent.data_files_on_disk(self.lake)
         self.errata.show("bo", "publish", run)
         new = independent.data_files_on_disk(self.lake) - on_disk
         published = self.errata.ask("bo", "publish", run)
-        heading("Plain Python works out every deadline and compares")
+        heading("Plain Python computes every deadline and compares")
         after = independent.report(self.lake, SCOPE)
         wanted = independent.expected(self.events, self.calendars(calendars.RESTATED), SCOPE)
         wrong = independent.differing(after, wanted)
         moved = independent.differing(after, self.before)
-        say(f"{len(after):,} rows of {len(SCOPE)} months; {len(wrong):,} differ from the calculation.")
+        say(f"{len(after):,} rows in {len(SCOPE)} months; {len(wrong):,} differ from the calculation.")
         self.claims += [
             same("active cases restated", count("after", difference), len(wanted)),
             same("rows changed by the restatement", count("changed", difference), len(moved)),
@@ -186,7 +186,7 @@ class Demo:
         ]  # fmt: skip
 
     def breaches_by_cell(self, after: dict[independent.Key, independent.Row]) -> Claim:
-        """Breaches against notices, in every jurisdiction and month."""
+        """Compare breaches with notices in every jurisdiction and month."""
         found, served = independent.breaches(after), independent.notices(self.events, SCOPE)
         cells = [(month, name) for month in SCOPE for name in calendars.ZONES]
         agree = sum(found[cell] == served[cell] for cell in cells)
@@ -196,7 +196,7 @@ class Demo:
         )
 
     def claims_of_scope(self, published: Any, new: int) -> list[Claim]:
-        """What was read and never written, and what publishing wrote."""
+        """Claims about months that were only read, and about files that publishing wrote."""
         now = independent.files_by_month(self.lake)
         kept = [month for month in (WARM_UP, AFTER) if now[month] == self.files[month]]
         outside = set(published["partitions"]) - set(SCOPE)
@@ -207,25 +207,25 @@ class Demo:
         ]  # fmt: skip
 
     def lineage(self, run: str, earlier: str, after: dict[independent.Key, independent.Row]) -> Claim:
-        """Every row says which run, release and calendar it came from; none comes from the superseded run."""
+        """Every row names its run, release and calendar; none comes from the superseded run."""
         snapshot = independent.calendar_snapshot(self.lake, calendars.RESTATED)
         pinned = f"calendar/{calendars.RESTATED}@{snapshot}:corrected_truth"
-        told = Counter(
+        named_in_full = Counter(
             row["produced_by_run_id"] == run
             and row["transform_version"] == "3.1.0"
             and row["reference_data_version"] == pinned
             and row["restatement_reason"] == AGAIN
             for row in after.values()
         )
-        told_all = told[True] == len(after)
+        all_named = named_in_full[True] == len(after)
         state = self.errata.ask("ana", "status", earlier)["state"]
         return Claim("every row names run, release, calendar, reason; none is of the first run",
-                     f"first run {state}", f"{told[True]:,} of {len(after):,} name {run}",
-                     told_all and state == "rejected")  # fmt: skip
+                     f"first run {state}", f"{named_in_full[True]:,} of {len(after):,} name {run}",
+                     all_named and state == "rejected")  # fmt: skip
 
 
 def by_jurisdiction(cells: Counter[tuple[str, str]]) -> Counter[str]:
-    """Counts of all months together."""
+    """Counts for all months together."""
     found: Counter[str] = Counter()
     for (_, jurisdiction), number in cells.items():
         found[jurisdiction] += number
@@ -239,29 +239,31 @@ def named(month: str, jurisdiction: str) -> str:
     return ", ".join(days) or "a deadline moved across the end of the month"
 
 
-def count_after(rule: str, said: str) -> int:
-    """The value that the gate shows for the first partition of a rule that is not fine."""
+def count_after(rule: str, output: str) -> int:
+    """The value that the gate shows for the first partition that fails a rule."""
     return int(
-        first(rf"(?<=\n)\s+{SCOPE[0]}\s+[\d,]+", said[said.index(first(rule, said)) :]).split()[1].replace(",", "")
+        first(rf"(?<=\n)\s+{SCOPE[0]}\s+[\d,]+", output[output.index(first(rule, output)) :])
+        .split()[1]
+        .replace(",", "")
     )
 
 
 def prepare(demo: Demo, cases_per_month: int) -> None:
-    """Thirteen wrong months and a right one."""
+    """Write thirteen wrong months and a correct one."""
     heading("The regulator's lake")
     monthly = 30 * BYTES_PER_FILE + cases_per_month * 5 * BYTES_PER_EVENT
     lay_out(demo.project, chunk_kilobytes=max(1, monthly * len(SCOPE) // CHUNKS // 1000))
     total = generate.generate(demo.lake.root, cases_per_month=cases_per_month)
     say(f"{total:,} events of enforcement cases in {len(calendars.ZONES)} jurisdictions, {EVERY[0]} … {EVERY[-1]}.")
     say(f"The month-end job wrote the reports with calendar {calendars.AS_RECORDED}:")
-    say("thirteen months by release 2.4.1, one by release 3.1.0.")
+    say("thirteen months with release 2.4.1, one with release 3.1.0.")
     write_history(demo)
     generate.publish_calendar(demo.lake, calendars.RESTATED)
-    say(f"Since then the owner of the calendar has published {calendars.RESTATED}, with holidays declared late.")
+    say(f"Since then, the owner of the calendar has published {calendars.RESTATED}. It adds holidays declared late.")
 
 
 def write_history(demo: Demo) -> None:
-    """The month-end job as a process of its own, Spark's chatter in a file of its own."""
+    """Run the month-end job as a separate process that logs to a file."""
     log = demo.project / "logs" / "month-end.log"
     command = [sys.executable, "-m", "examples.case_sla.history", str(demo.project)]
     with log.open("wb") as out:
@@ -271,7 +273,7 @@ def write_history(demo: Demo) -> None:
 
 
 def replay(demo: Demo, cases_per_month: int, *, timings: bool = False) -> bool:
-    """The whole story; whether every claim held."""
+    """Run the whole demo; returns whether every claim holds."""
     started = time.monotonic()
     prepare(demo, cases_per_month)
     demo.complaint()
@@ -279,17 +281,17 @@ def replay(demo: Demo, cases_per_month: int, *, timings: bool = False) -> bool:
     earlier = demo.wrong_calendar()
     run = demo.restate(earlier)
     demo.publish(run, earlier, demo.review(run))
-    heading("The rejected run is closed, so that it holds these months no longer; what it measured stays on record")
+    heading("The rejected run is cancelled and no longer reserves these months; its measurements stay on record")
     demo.errata.show("ana", "cancel", earlier)
     heading("Anyone can ask why a deadline changed")
     month, case = demo.disputed[0]
     demo.errata.show("ana", "why", TABLE, month, "--key", f"case_id={case}")
-    heading("One page for the file: scope, verdicts, months, movements, sampled rows")
+    heading("One page for the records: scope, verdicts, months, movements, sample rows")
     demo.errata.show("bo", "report", run, "-o", "report.html")
     print()
     holds = print_claims(demo.claims)
     where = demo.project.relative_to(Path.cwd()) if demo.project.is_relative_to(Path.cwd()) else demo.project
-    print(f"\n{time.monotonic() - started:.0f} s. The project stays in {where}. Try next:")
+    print(f"\n{time.monotonic() - started:.0f} s. The project is in {where}. Try next:")
     print(f"  .venv/bin/errata -C {where} status {run}")
     print(f"  .venv/bin/errata -C {where} audit log --run {earlier}")
     print(f"  open {where}/report.html")
@@ -304,7 +306,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Restate a year of regulatory deadlines.")
     parser.add_argument("--directory", type=Path, default=ROOT / "build" / "demo" / "case-sla")
     parser.add_argument("--cases-per-month", type=int, default=generate.CASES_PER_MONTH)
-    parser.add_argument("--timings", action="store_true", help="say how long each command took")
+    parser.add_argument("--timings", action="store_true", help="print how long each command took")
     asked = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     project = asked.directory.absolute()
@@ -314,7 +316,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\nThe demo stopped: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nInterrupted; nothing is left running.", file=sys.stderr)
+        print("\nInterrupted. No process is left running.", file=sys.stderr)
         return 130
 
 

@@ -32,7 +32,7 @@ def write_history(spark: SparkSession, project: Path) -> None:
 
 
 def write_period(spark: SparkSession, project: Path, release: Release, start: date, end: date) -> None:
-    """The months of ``[start, end)`` as that release computes them from the register and the calendar of now."""
+    """The months of ``[start, end)`` as that release computes them from the register and the current calendar."""
     from pyspark.sql import functions as F  # noqa: N812
 
     import errata

@@ -1,4 +1,4 @@
-"""The second opinion: every deadline worked out in plain Python, held against the table. No Spark, nothing of Errata.
+"""The independent reader: computes every deadline in plain Python, without Spark or Errata, and reads the table.
 
 pyiceberg reads the register, the calendar and the report; :mod:`examples.case_sla.law` says what each row should be. An
 expected row is built from the same two months that the law of the case needs, and from nothing that came later.

@@ -19,7 +19,7 @@ YEAR = 2025  # the reports to restate
 
 @dataclass(frozen=True, slots=True)
 class Lake(CatalogLake):
-    """The directory that stands for the bucket: one SQLite catalog and its tables, no raw files."""
+    """The directory that replaces the bucket: one SQLite catalog and its tables, no raw files."""
 
 
 def month_of(day: date) -> date:

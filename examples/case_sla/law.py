@@ -1,8 +1,8 @@
 """What the law says about a deadline, in plain Python: zones, business days, pauses. No Spark and nothing of Errata.
 
 The clock of a case starts on the day it was filed *where it was filed*, runs on business days of that jurisdiction,
-stands still while an escalation is pending, and stops on the day the decision takes effect. The registries serve their
-notices by these rules (``generate``), and the published table is held against them (``independent``).
+pauses while an escalation is pending, and stops on the day the decision takes effect. The registries serve their
+notices by these rules (``generate``), and the published table is compared with them (``independent``).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a case stands at the end of a month, as the report has it."""
+    """The state of a case at the end of a month, as the report shows it."""
 
     opened_on: date
     paused_days: int

@@ -1,4 +1,4 @@
-"""The demo's surroundings: a project directory with two releases in its history. It knows nothing of the story."""
+"""What the demo needs: a project directory with two releases in its history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IGNORED = (MARKER, "/.errata/", "/lake/", "/logs/", "/report.html", "__pycache__
 
 
 def lay_out(project: Path, *, chunk_kilobytes: int) -> None:
-    """A fresh project directory; an earlier demo in it is wiped, anything else is left alone."""
+    """A fresh project directory; an earlier demo in it is deleted, anything else is left alone."""
     if project.exists() and any(project.iterdir()):
         if not (project / MARKER).exists():
             raise DemoError(f"{project} is not empty and not a demo; choose another --directory")
@@ -67,7 +67,7 @@ _PERSON = ("-c", "user.name=Case data", "-c", "user.email=data@regulator.example
 
 
 def _git(project: Path, *arguments: str) -> None:
-    # The user's own settings (signing, hooks, templates) have no business here.
+    # Ignore the user's own settings: signing, hooks, templates.
     kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     plain = {**kept, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     subprocess.run(["git", *_PERSON, *arguments], cwd=project, check=True, stdout=subprocess.DEVNULL, env=plain)

@@ -1,8 +1,8 @@
 """1,825 days of customer value, corrected by a run that is killed and joined (`make demo-clv`).
 
-Release 1.4.0 credited orders to touches that came after them, for five years. Ana plans the correction of every day, Bo
-approves it, a worker is killed with -9 at day 1,200, two workers finish what is left, and a reader that has never heard
-of Errata compares every row with the raw files. The project directory stays, to play with.
+For five years, release 1.4.0 credited orders to touches that came after them. Ana plans the correction of every day,
+and Bo approves it. A worker is killed with -9 at day 1,200, and two workers finish the rest. A reader that uses nothing
+of Errata compares every row with the raw files. The project directory is kept for you to experiment with.
 
     python examples/clv/demo.py [--directory build/demo/clv] [--days 1825] [--events-per-day 100]
 """
@@ -42,7 +42,7 @@ LIMIT_SECONDS = 1_800.0
 
 @dataclass(slots=True)
 class Demo:
-    """The story's state: the project, the commands, the workers, and what was found on the way."""
+    """State of the demo: the project, the commands, the workers, and the findings so far."""
 
     project: Path
     days: int
@@ -60,28 +60,28 @@ class Demo:
 
     @property
     def ledger(self) -> Path:
-        """The ledger's file, for the reader that does not trust Errata."""
+        """The ledger's file, for the independent reader."""
         return self.project / ".errata" / "ledger.db"
 
     def plan(self) -> str:
-        """All days in one request, approved by its digest."""
+        """Plan all days in one request, and approve it by its digest."""
         heading(f"Ana plans the correction of {self.days:,} days")
         end = FIRST_DAY + timedelta(self.days)
         scope = ("--from", FIRST_DAY.isoformat(), "--to", end.isoformat())
-        said = self.errata.show("ana", "plan", PRODUCT, *scope, "--reason", REASON)
-        run = self.run = first(RUN_ID, said)
-        heading("Bo approves exactly that plan")
-        self.errata.show("bo", "approve", run, "--digest", first(DIGEST, said))
+        output = self.errata.show("ana", "plan", PRODUCT, *scope, "--reason", REASON)
+        run = self.run = first(RUN_ID, output)
+        heading("Bo approves this plan")
+        self.errata.show("bo", "approve", run, "--digest", first(DIGEST, output))
         return run
 
     def run_until_killed(self, run: str, at: int) -> None:
-        """Worker A, killed without warning."""
-        heading("Worker A starts; it will not finish")
+        """Start worker A, and kill it without warning."""
+        heading("Worker A starts. It will be killed")
         worker = self.start("a", run)
         started = time.monotonic()
         while (done := independent.partitions_done(self.ledger, run)) < at:
             if worker.ended:
-                raise DemoError(f"worker a ended by itself at {done} days; see {worker.log}")
+                raise DemoError(f"worker a ended unexpectedly at {done} days; see {worker.log}")
             if time.monotonic() - started > LIMIT_SECONDS:
                 raise DemoError(f"{done} of {at} days after {LIMIT_SECONDS:.0f} s; see {worker.log}")
             time.sleep(0.1)
@@ -89,25 +89,25 @@ class Demo:
         typed(f"kill -9 -- -{worker.pid}")
         self.done_at_kill = {chunk for chunk, _, _, state in self.attempts() if state == "adopted"}
         self.in_flight = [chunk for chunk, _, _, state in self.attempts() if state == "running"]
-        say(f"Worker A and its JVM are gone, {time.monotonic() - started:.0f} s after they started.")
+        say(f"Worker A and its JVM were killed {time.monotonic() - started:.0f} s after they started.")
         say(
             f"{independent.partitions_done(self.ledger, run):,} days were done; in flight: {', '.join(self.in_flight)}."
         )
-        heading("What is left, according to the ledger")
+        heading("What is left to compute, according to the ledger")
         self.errata.show("ana", "status", run)
 
     def finish_together(self, run: str) -> None:
-        """A again and B beside it: two processes that know nothing of each other."""
-        heading("Worker A starts again, and worker B joins: the same command, typed twice")
+        """Start A again, and B too: two processes that do not know each other."""
+        heading("Worker A starts again and worker B joins: the same command, typed twice")
         started = time.monotonic()
         both = [self.start("a", run), self.start("b", run)]
         for worker in both:
-            said = worker.wait(LIMIT_SECONDS).splitlines()
-            say(f"worker {worker.name} ({worker.pid}) said last:")
-            for line in said[-5:]:
+            printed = worker.wait(LIMIT_SECONDS).splitlines()
+            say(f"Last lines of worker {worker.name} ({worker.pid}):")
+            for line in printed[-5:]:
                 say(f"  {line}")
         say(f"Both ended {time.monotonic() - started:.0f} s after they started.")
-        heading("Only what was in flight was computed again")
+        heading("Only the chunks in flight were computed again")
         status = self.errata.ask("ana", "status", run)
         typed(f"errata --as ana --json status {run} | jq -c '{{state, chunks, recomputed}}'")
         say(json.dumps({name: status[name] for name in ("state", "chunks", "recomputed")}))
@@ -124,7 +124,7 @@ class Demo:
         return independent.attempts(self.ledger, self.run)
 
     def claims_of_recovery(self, status: Any, both: Sequence[Worker]) -> list[Claim]:
-        """What was computed again, by whom."""
+        """Claims about what was computed again, and by which worker."""
         counts = status["chunks"]
         again = sorted({chunk for chunk, fence, _, _ in self.attempts() if fence > 1})
         kept = self.done_at_kill - set(again)
@@ -142,18 +142,18 @@ class Demo:
         ]  # fmt: skip
 
     def release(self, run: str) -> None:
-        """Judge, publish, compare."""
-        heading("The gate judges every day")
+        """Validate, publish, compare."""
+        heading("The gate checks every day")
         self.errata.show("ana", "validate", run)
         early = independent.columns(self.lake) & set(independent.FEATURES)
-        heading("Bo releases it: one commit")
+        heading("Bo publishes all days in one commit")
         on_disk = independent.data_files_on_disk(self.lake)
         self.errata.show("bo", "publish", run)
         new = independent.data_files_on_disk(self.lake) - on_disk
         published = self.errata.ask("bo", "publish", run)
-        heading("A reader that has never heard of Errata compares every row with the raw files")
+        heading("An independent reader compares every row with the raw files")
         found = independent.compare(self.lake)
-        say(f"{found.rows:,} rows of {found.days:,} days; {found.wrong:,} differ from the raw files.")
+        say(f"{found.rows:,} rows on {found.days:,} days; {found.wrong:,} differ from the raw files.")
         self.claims += [
             same("days published", len(published["partitions"]), found.days, want=self.days),
             Claim("published rows equal the raw files", "gate passed", f"{found.wrong:,} of {found.rows:,} differ",
@@ -163,7 +163,7 @@ class Demo:
         ]  # fmt: skip
 
     def claims_of_columns(self, run: str, early: set[str]) -> list[Claim]:
-        """Three features for the churn model: staged with the correction, seen with its publication."""
+        """Three features for the churn model: staged with the correction, visible with its publication."""
         new = sorted(self.errata.ask("ana", "show", run)["new_columns"])
         late, wrong = independent.columns(self.lake) & set(independent.FEATURES), independent.wrong_features(self.lake)
         return [
@@ -180,12 +180,12 @@ def typed(command: str) -> None:
 
 
 def prepare(demo: Demo, events_per_day: int) -> tuple[str, str]:
-    """Five wrong years; returns the customer and the day that somebody noticed."""
+    """Write five wrong years; returns a customer and a day to look at."""
     heading("The shop's lake")
     lay_out(demo.project, chunk_kilobytes=max(1, demo.days * events_per_day * BYTES_PER_EVENT // CHUNKS // 1000))
     events = generate.generate(demo.lake.root, count=demo.days, events_per_day=events_per_day)
-    say(f"{events:,} raw events of {demo.days:,} days in as many Parquet files.")
-    say("Release 1.4.0 wrote the table of customer value from them, with plain Spark:")
+    say(f"{events:,} raw events on {demo.days:,} days, one Parquet file per day.")
+    say("Release 1.4.0 computed the customer value table from them with plain Spark:")
     write_history(demo)
     found = independent.compare(demo.lake)
     say(f"{found.wrong:,} of {found.rows:,} rows are wrong, and so is every lifetime value.")
@@ -193,7 +193,7 @@ def prepare(demo: Demo, events_per_day: int) -> tuple[str, str]:
 
 
 def write_history(demo: Demo) -> None:
-    """The nightly job of release 1.4.0 as a process of its own, Spark's chatter in a file of its own."""
+    """Run the nightly job of release 1.4.0 as a separate process that logs to a file."""
     command = [sys.executable, "-m", "examples.clv.history", str(demo.project), "--days", str(demo.days)]
     log = demo.project / "logs" / "nightly.log"
     with log.open("wb") as out:
@@ -203,7 +203,7 @@ def write_history(demo: Demo) -> None:
 
 
 def replay(demo: Demo, events_per_day: int) -> bool:
-    """The whole story; whether every claim held."""
+    """Run the whole demo; returns whether every claim holds."""
     started = time.monotonic()
     customer, day = prepare(demo, events_per_day)
     before = independent.lifetime_value(demo.lake, customer)
@@ -213,12 +213,12 @@ def replay(demo: Demo, events_per_day: int) -> bool:
     demo.release(run)
     heading("Anyone can ask why a number changed")
     after = independent.lifetime_value(demo.lake, customer)
-    say(f"Lifetime value of {customer}: {before} before, {after} now.")
+    say(f"Lifetime value of {customer}: {before} before, {after} after.")
     demo.errata.show("ana", "why", TABLE, day, "--key", f"customer_id={customer}")
     print()
     holds = print_claims(demo.claims)
     where = demo.project.relative_to(Path.cwd()) if demo.project.is_relative_to(Path.cwd()) else demo.project
-    print(f"\n{time.monotonic() - started:.0f} s. The project stays in {where}. Try next:")
+    print(f"\n{time.monotonic() - started:.0f} s. The project is in {where}. Try next:")
     print(f"  .venv/bin/errata -C {where} status {run}")
     print(f"  .venv/bin/errata -C {where} --as bo rollback {run} --reason 'just to see'")
     return holds
@@ -240,7 +240,7 @@ def main() -> int:
         print(f"\nThe demo stopped: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nInterrupted; nothing is left running.", file=sys.stderr)
+        print("\nInterrupted. No process is left running.", file=sys.stderr)
         return 130
     finally:
         for worker in demo.workers:

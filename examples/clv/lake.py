@@ -1,4 +1,4 @@
-"""Where the shop's lake is and which days it has; how its jobs reach the catalog is FinSight's, word for word."""
+"""Where the shop's lake is and which days it has; its jobs reach the catalog as FinSight's do."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DAYS = 1_825
 
 
 def days(count: int = DAYS, first: date = FIRST_DAY) -> list[date]:
-    """So many days from the first on."""
+    """This many days, beginning with the first."""
     return [first + timedelta(n) for n in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
 class Lake(CatalogLake):
-    """The directory that stands for the bucket: ``raw/events``, one SQLite catalog, and the tables."""
+    """The directory that replaces the bucket: ``raw/events``, one SQLite catalog, and the tables."""
 
     @property
     def events(self) -> Path:

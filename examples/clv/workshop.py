@@ -1,4 +1,4 @@
-"""The demo's surroundings: a fresh project directory, and workers that can be killed. It knows nothing of the story."""
+"""What the demo needs: a fresh project directory, and workers that can be killed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IGNORED = (MARKER, "/.errata/", "/lake/", "/logs/", "__pycache__/")
 
 
 def lay_out(project: Path, *, chunk_kilobytes: int) -> None:
-    """A fresh project directory; an earlier demo in it is wiped, anything else is left alone."""
+    """A fresh project directory; an earlier demo in it is deleted, anything else is left alone."""
     if project.exists() and any(project.iterdir()):
         if not (project / MARKER).exists():
             raise DemoError(f"{project} is not empty and not a demo; choose another --directory")
@@ -48,7 +48,7 @@ _PERSON = ("-c", "user.name=Growth data", "-c", "user.email=data@shop.example", 
 
 
 def _plain() -> dict[str, str]:
-    """The user's own git settings (signing, hooks, templates) have no business here."""
+    """Run git without the user's own settings: signing, hooks, templates."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     return {**kept, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
@@ -67,21 +67,21 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """Of the Python process, which is also the number of the group."""
+        """The id of the Python process, which is also the id of its group."""
         return self._process.pid
 
     @property
     def ended(self) -> bool:
-        """Whether it is over."""
+        """Whether it has ended."""
         return self._process.poll() is not None
 
     def kill(self) -> None:
-        """As a lost machine does it: Python and JVM at once, without a word."""
+        """End Python and JVM at once and without warning, as when a machine is lost."""
         os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
 
     def wait(self, seconds: float) -> str:
-        """What it said last, once it has ended; a worker that fails or hangs ends the demo."""
+        """Its output, once it has ended; a worker that fails or hangs ends the demo."""
         try:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -92,7 +92,7 @@ class Worker:
         return said
 
     def stop(self) -> None:
-        """Leave nothing of it behind, however the demo ends: first politely, then not."""
+        """End it and its JVM, however the demo ends: terminate first, then kill."""
         if not self.ended:
             self._process.send_signal(signal.SIGINT)
         deadline = time.monotonic() + 10

@@ -1,4 +1,4 @@
-"""The demo's last page: what Errata said beside what the independent reader found."""
+"""The demo's last page: what Errata reports next to what the independent reader finds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One sentence, two witnesses."""
+    """One statement, with the answers of two independent sources."""
 
     text: str
     errata: str
@@ -21,13 +21,13 @@ class Claim:
 
 
 def same(text: str, errata: int, independent: int, *, want: int | None = None, unit: str = "") -> Claim:
-    """A claim about a number: both witnesses agree, and on the wanted number if there is one."""
+    """A claim about a number: both sources agree, and on the wanted number if there is one."""
     holds = errata == independent and (want is None or independent == want)
     return Claim(text, f"{errata:,}{unit}", f"{independent:,}{unit}", holds)
 
 
 def print_claims(claims: Sequence[Claim]) -> bool:
-    """Print the table; whether every claim holds."""
+    """Print the table; returns whether every claim holds."""
     table = Table(title="What was shown", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("claim", "Errata says", "independent reader finds"):
         table.add_column(name, overflow="fold")

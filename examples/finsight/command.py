@@ -1,4 +1,4 @@
-"""Errata as a user has it: the command, its real output, its exit code."""
+"""Errata as a user runs it: the command, its real output, its exit code."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ LIMIT = 300.0
 
 @dataclass(slots=True)
 class Errata:
-    """The command line of one project directory; keeps what each command took."""
+    """The command line of one project directory; records how long each command took."""
 
     project: Path
     seconds: list[tuple[str, float]] = field(default_factory=list)
 
     def show(self, person: str, *arguments: str, exits: Collection[int] = (0,)) -> str:
-        """Print the command as typed, then its output as it comes; a surprising exit code ends the demo."""
+        """Print the command as typed, then its output as it comes; an unexpected exit code ends the demo."""
         print(
             f"\n\033[1m$ {_typed(person, arguments)}\033[0m"
             if sys.stdout.isatty()
@@ -51,7 +51,7 @@ class Errata:
         return "".join(lines)
 
     def ask(self, person: str, *arguments: str, exits: Collection[int] = (0,)) -> Any:
-        """The machine form of the same command."""
+        """The JSON output of the same command."""
         started = time.monotonic()
         with self._start(person, ("--json", *arguments), stderr=subprocess.PIPE) as process:
             out, err = process.communicate(timeout=LIMIT)
@@ -79,7 +79,7 @@ class Errata:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Wait for a command that was interrupted along with the demo; tell it, then make it end, if it was not."""
+    """Wait for a command that was interrupted with the demo; terminate it, then kill it, if it does not end."""
     for force in (process.terminate, process.kill):
         try:
             process.wait(timeout=8)

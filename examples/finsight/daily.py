@@ -1,9 +1,9 @@
-"""The live pipeline: it knows nothing of corrections and must not notice them.
+"""The live pipeline. It knows nothing about corrections and must not notice them.
 
 Every second or two a batch of new transactions arrives for today, is priced with the released transform and
-appended; twice a day today's partition is rewritten whole. Days are short here: ten batches. Each commit carries its
-batch name, so that a commit whose outcome is unknown is looked up and never repeated, and each is written to a journal
-with what the batch contained *before* it went through Spark. The journal is what the demo holds the table against.
+appended; twice a day, today's partition is rewritten completely. Days are short here: ten batches. Each commit carries
+its batch name, so that a commit whose outcome is unknown is looked up and never repeated. A journal records what each
+batch contained *before* it went through Spark, and the demo compares the table with the journal.
 
 Ends after the batch in hand on SIGTERM, when its parent is gone, or when the stop file appears. With ``--history`` it
 first writes the sixty days before today, as soon as their raw files are complete.
@@ -144,7 +144,7 @@ def contents(transactions: pa.Table) -> tuple[int, str]:
 
 
 def run(pipeline: Pipeline, journal: Path, *, pause: float, stopped: Callable[[], bool]) -> None:
-    """Write batch after batch until told to stop."""
+    """Write batch after batch until asked to stop."""
     with journal.open("a", encoding="utf-8") as lines:
         for batch in batches():
             if stopped():
@@ -155,7 +155,7 @@ def run(pipeline: Pipeline, journal: Path, *, pause: float, stopped: Callable[[]
 
 
 def wait_for(file: Path, stopped: Callable[[], bool]) -> bool:
-    """Wait until the file is there; False when told to stop first."""
+    """Wait until the file is there; False if asked to stop first."""
     while not file.exists():
         if stopped():
             return False

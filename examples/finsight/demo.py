@@ -1,8 +1,8 @@
 """The FinSight incident, replayed with the real commands (`make demo`).
 
-A release applied FX rates the wrong way round for 45 days. Ana plans the correction, Bo approves and releases it, the
-daily pipeline keeps writing all the while, three days are taken back and corrected by a second run, and in the end
-every claim is checked by a reader that has never heard of Errata. The project directory stays, to play with.
+A release inverted FX rates for 45 days. Ana plans the correction; Bo approves and publishes it while the daily
+pipeline keeps writing. Three days are rolled back and corrected by a second run. At the end, a reader that uses nothing
+of Errata checks every claim. The project directory is kept for you to experiment with.
 
     python examples/finsight/demo.py [--directory build/demo/finsight]
 """
@@ -30,8 +30,8 @@ PRODUCT = "fin.daily_revenue"
 TABLE = "lake.fin.daily_revenue"
 WRONG = [day.isoformat() for day in days(FIRST_DAY, FIXED_ON)]
 RIGHT = [day.isoformat() for day in days(FIXED_ON, TODAY)]
-TAKEN_BACK = ["2026-01-13", "2026-01-14", "2026-01-15"]
-SPAN = f"{TAKEN_BACK[0]}..{TAKEN_BACK[-1]}"
+ROLLED_BACK = ["2026-01-13", "2026-01-14", "2026-01-15"]
+SPAN = f"{ROLLED_BACK[0]}..{ROLLED_BACK[-1]}"
 ACCOUNT, DAY, CURRENCY = "A-10035", "2026-01-17", "EUR"
 
 DIGEST = r"(?<=^manifest )[0-9a-f]{64}$"
@@ -45,7 +45,7 @@ ACCEPTED = "FIN-231: the FX fix moves revenue by about 18 %"
 
 @dataclass(slots=True)
 class Demo:
-    """The story's state: the project, the commands, the live pipeline, and what was found on the way."""
+    """State of the demo: the project, the commands, the live pipeline, and the findings so far."""
 
     project: Path
     errata: Errata
@@ -65,23 +65,23 @@ class Demo:
         found = independent.one_number(self.lake, files, DAY, ACCOUNT, CURRENCY)
         return (
             f"{ACCOUNT} on {DAY}: {found['gross']} {CURRENCY} × {found['fx_rate']} = {found['revenue_usd']} USD"
-            f"   (rate of that day: {found['usd_per_unit']})"
+            f"   (rate on that day: {found['usd_per_unit']})"
         )
 
     def the_wrong_number(self) -> None:
-        """What started it."""
+        """The number that started it."""
         heading("A number looks wrong")
         self.before = independent.files_at(self.lake)
         rows, wrong = independent.wrong_rows(self.lake, self.before, WRONG)
         say(self.number(self.before))
-        say(f"Release 2.3.9 divided instead of multiplying: {wrong:,} of {rows:,} rows in {len(WRONG)} days are wrong.")
-        say(f"The {len(RIGHT)} days since release 2.4.1 are right and must not be touched.")
+        say(f"Release 2.3.9 divided instead of multiplying: {wrong:,} of {rows:,} rows on {len(WRONG)} days are wrong.")
+        say(f"The {len(RIGHT)} days since release 2.4.1 are correct and must not be touched.")
 
     def plan(self, *scope: str, reason: str) -> tuple[str, str]:
-        """Plan and approve; returns the run and its digest."""
-        said = self.errata.show("ana", "plan", PRODUCT, *scope, "--reason", reason)
-        run = first(RUN_ID, said)
-        return run, first(DIGEST, said)
+        """Plan; returns the run and its digest."""
+        output = self.errata.show("ana", "plan", PRODUCT, *scope, "--reason", reason)
+        run = first(RUN_ID, output)
+        return run, first(DIGEST, output)
 
     def correct(self) -> str:
         """From plan to publication of all 45 days."""
@@ -89,17 +89,17 @@ class Demo:
         run, digest = self.plan("--from", WRONG[0], "--to", RIGHT[0], reason=REASON)
         heading("Ana cannot approve her own plan")
         self.errata.show("ana", "approve", run, "--digest", digest, exits=[3])
-        heading("Bo approves exactly that plan, by its digest")
+        heading("Bo approves this plan by its digest")
         self.errata.show("bo", "approve", run, "--digest", digest, "--note", "rates checked against the bank sheet")
-        say(f"The daily pipeline is writing meanwhile: {self.live.commits} commits so far.")
-        heading("The days are computed beside the live table")
+        say(f"The daily pipeline keeps writing: {self.live.commits} commits so far.")
+        heading("The days are computed without touching the live table")
         self.errata.show("ana", "run", run)
-        heading("The gate: revenue moved by more than 5 %, so somebody has to say that this is meant")
+        heading("The gate: revenue moved by more than 5 %, so a person has to confirm it")
         self.errata.show("ana", "validate", run, exits=[4])
         self.accept(run)
-        heading("Old against new")
+        heading("The difference between old and new")
         difference = self.errata.show("ana", "diff", run, "--sample", "3")
-        heading("Bo releases it, while the daily pipeline keeps writing")
+        heading("Bo publishes while the daily pipeline keeps writing")
         published = self.publish(run)
         after = independent.files_at(self.lake)
         say(self.number(after))
@@ -107,30 +107,30 @@ class Demo:
         return run
 
     def accept(self, run: str) -> None:
-        """Bo takes the warning on himself; the checks are not loosened for anyone else."""
+        """Bo accepts the warning; the checks stay as strict for the next run."""
         self.errata.show("bo", "validate", run, "--accept", f"{WARNED}={ACCEPTED}")
 
     def publish(self, run: str) -> Any:
-        """Publish, count the data files that appear on disk meanwhile, and ask a second time for the facts."""
+        """Publish, count the new data files on disk, and publish again to see that nothing happens."""
         return self.watched("bo", "publish", run)
 
     def watched(self, person: str, *arguments: str) -> Any:
-        """A command that changes the table, with the disk compared before and after; asking again changes nothing."""
+        """Run a command that changes the table, compare the disk before and after, and run the command again."""
         on_disk = independent.data_files_on_disk(self.lake, WRONG)
         commits = self.live.commits
         self.errata.show(person, *arguments)
-        say(f"Commits of the daily pipeline in the meantime: {self.live.commits - commits}.")
+        say(f"Commits of the daily pipeline meanwhile: {self.live.commits - commits}.")
         new = independent.data_files_on_disk(self.lake, WRONG) - on_disk
         again = self.errata.ask(person, *arguments)
         if again["already"]:
-            say("Asked a second time, Errata answers that it was already so, and does nothing.")
+            say("The same command again: Errata reports that it is already done, and does nothing.")
         self.replaced |= set(again["partitions"])
         reported, found = self.files_written
         self.files_written = (reported + again["data_files_written"], found + len(new))
         return again
 
     def claims_of_publication(self, difference: str, published: Any, after: independent.Files) -> list[Claim]:
-        """What the first publication did."""
+        """Claims about the first publication."""
         found = independent.difference(self.before, after, WRONG)
         reported = {word: count(word, difference) for word in ("added", "removed", "changed")}
         untouched = sum(1 for day in RIGHT if after[day] == self.before[day])
@@ -143,21 +143,21 @@ class Demo:
                   f"{untouched} of {len(RIGHT)} days identical", not beyond and untouched == len(RIGHT)),
         ]  # fmt: skip
 
-    def look_and_take_back(self, run: str) -> None:
-        """Why a number changed, and the way back for three days."""
+    def look_and_roll_back(self, run: str) -> None:
+        """Ask why a number changed, and roll three days back."""
         heading("Anyone can ask why a number changed")
         self.errata.show("ana", "why", TABLE, DAY, "--key", f"account_id={ACCOUNT}", "--key", f"currency={CURRENCY}")
-        heading("Three days have to go back to what they were")
+        heading("Three days must be restored")
         rolled = self.watched("bo", "rollback", run, "--partitions", SPAN, "--reason", BACK)
         now = independent.files_at(self.lake)
-        restored = sum(1 for day in TAKEN_BACK if now[day] == self.before[day])
+        restored = sum(1 for day in ROLLED_BACK if now[day] == self.before[day])
         self.claims.append(
             same("days rolled back, file for file as before", len(rolled["partitions"]), restored, want=3)
         )
 
     def correct_again(self) -> None:
-        """A second run for the three days."""
-        heading("A week later the three days are corrected by a run of their own")
+        """Correct the three days with a second run."""
+        heading("A week later, a second run corrects the three days")
         run, digest = self.plan("--partitions", SPAN, reason=AGAIN)
         self.errata.show("bo", "approve", run, "--digest", digest)
         self.errata.show("ana", "run", run)
@@ -165,8 +165,8 @@ class Demo:
         self.publish(run)
 
     def settle(self) -> None:
-        """Stop the live pipeline and hold the whole table against the raw files and the journal."""
-        heading("The daily pipeline stops; the books are compared")
+        """Stop the live pipeline and compare the whole table with the raw files and the journal."""
+        heading("The daily pipeline stops, and the table is compared with the raw files")
         self.live.stop()
         files = independent.files_at(self.lake)
         rows, wrong = independent.wrong_rows(self.lake, files, WRONG)
@@ -182,7 +182,7 @@ class Demo:
         ]  # fmt: skip
 
     def audit(self) -> None:
-        """The chain, and a copy in which one word was changed."""
+        """Verify the chain, and a copy of it with one changed word."""
         heading("The audit trail")
         self.errata.show("bo", "audit", "verify")
         verified = self.errata.ask("bo", "audit", "verify")
@@ -193,7 +193,7 @@ class Demo:
                   intact and verified["entries"] == chain.entries)
         )  # fmt: skip
         copy, edited = workshop.tampered_copy(self.project)
-        heading(f"In a copy of the ledger, entry {edited} now says that ana, who asked, approved it herself")
+        heading(f"In a copy of the ledger, entry {edited} now claims that ana approved her own request")
         tampered = Errata(copy)
         tampered.show("bo", "audit", "verify", exits=[1, 3, 4])
         bad = int(tampered.ask("bo", "audit", "verify", exits=[1, 3, 4])["first_bad"])
@@ -226,16 +226,16 @@ def count(word: str, text: str) -> int:
 
 
 def prepare(project: Path, live: workshop.LivePipeline) -> None:
-    """The lake before the story begins."""
+    """Create the lake, and wait for the history."""
     rows = generate.generate(project / "lake")
-    say(f"{rows:,} raw transactions of {len(WRONG) + len(RIGHT)} days, {WRONG[0]} … {RIGHT[-1]}.")
-    say("The daily pipeline runs in a process of its own. It writes its history with Spark:")
-    say("45 days by release 2.3.9, 15 days by release 2.4.1. Then it goes on every few seconds until the end.")
+    say(f"{rows:,} raw transactions on {len(WRONG) + len(RIGHT)} days, {WRONG[0]} … {RIGHT[-1]}.")
+    say("The daily pipeline runs in a separate process. It first writes its history with Spark:")
+    say("45 days by release 2.3.9, 15 days by release 2.4.1. Then it commits every few seconds until the end.")
     live.wait_for(1)
 
 
 def replay(project: Path, *, timings: bool = False) -> bool:
-    """The whole story; whether every claim held."""
+    """Run the whole demo; returns whether every claim holds."""
     started = time.monotonic()
     heading("FinSight's lake")
     workshop.lay_out(project)
@@ -244,17 +244,17 @@ def replay(project: Path, *, timings: bool = False) -> bool:
         demo = Demo(project, Errata(project), live)
         demo.the_wrong_number()
         run = demo.correct()
-        demo.look_and_take_back(run)
+        demo.look_and_roll_back(run)
         demo.correct_again()
         demo.settle()
         demo.audit()
     print()
     holds = print_claims(demo.claims)
     where = project.relative_to(Path.cwd()) if project.is_relative_to(Path.cwd()) else project
-    print(f"\n{time.monotonic() - started:.0f} s. The project stays in {where}. Try next:")
+    print(f"\n{time.monotonic() - started:.0f} s. The project is in {where}. Try next:")
     command = f"  .venv/bin/errata -C {where}"
     print(f"{command} status {run}")
-    print(f"{command} why {TABLE} {TAKEN_BACK[0]}")
+    print(f"{command} why {TABLE} {ROLLED_BACK[0]}")
     print(f"{command} audit log --run {run}")
     if timings:
         for text, seconds in demo.errata.seconds:
@@ -266,7 +266,7 @@ def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="Replay the FinSight incident.")
     parser.add_argument("--directory", type=Path, default=workshop.ROOT / "build" / "demo" / "finsight")
-    parser.add_argument("--timings", action="store_true", help="say how long each command took")
+    parser.add_argument("--timings", action="store_true", help="print how long each command took")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     try:
@@ -275,7 +275,7 @@ def main() -> int:
         print(f"\nThe demo stopped: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nInterrupted; nothing is left running.", file=sys.stderr)
+        print("\nInterrupted. No process is left running.", file=sys.stderr)
         return 130
 
 

@@ -1,7 +1,7 @@
-"""The second opinion: reads the table, the raw files, the journal and the ledger without a line of Errata.
+"""The independent reader: reads table, raw files, journal and ledger without any code of Errata.
 
 pyiceberg says which Parquet files a snapshot has, DuckDB reads them, and the audit chain is hashed again with the
-standard library. Every number on the demo's last page comes from here and stands beside the one Errata reported.
+standard library. Every number in the right column of the demo's last page comes from here.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def one_number(lake: Path, files: Files, day: str, account: str, currency: str) 
 
 
 def live_rows(lake: Path, journal: Path) -> Live:
-    """Replay the journal and hold the table against it: batch by batch, rows and gross."""
+    """Replay the journal and compare the table with it, batch by batch: rows and gross."""
     lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
     expected: dict[str, dict[str, tuple[int, Decimal]]] = {}
     for line in lines:

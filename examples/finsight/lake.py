@@ -37,7 +37,7 @@ def days(start: date, end: date) -> list[date]:
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """The directory that stands for the bucket."""
+    """The directory that replaces the bucket."""
 
     root: Path
 

@@ -1,7 +1,4 @@
-"""The demo's surroundings: a project directory with a git history, the live pipeline's process, a tampered ledger.
-
-Nothing here knows what the demo wants to show.
-"""
+"""What the demo needs: a project directory with a git history, the live pipeline's process, a tampered ledger."""
 
 from __future__ import annotations
 
@@ -24,11 +21,11 @@ IGNORED = (MARKER, "/.errata/", "/lake/", "/logs/", "/tampered/", "__pycache__/"
 
 
 class DemoError(Exception):
-    """Something the demo relies on did not happen."""
+    """Something that the demo relies on did not happen."""
 
 
 def lay_out(project: Path) -> None:
-    """A fresh project directory; an earlier demo in it is wiped, anything else is left alone."""
+    """A fresh project directory; an earlier demo in it is deleted, anything else is left alone."""
     if project.exists() and any(project.iterdir()):
         if not (project / MARKER).exists():
             raise DemoError(f"{project} is not empty and not a demo; choose another --directory")
@@ -65,7 +62,7 @@ def _commit(project: Path, subject: str, at: str) -> None:
 def _git(project: Path, *arguments: str, at: str = "") -> None:
     person = {f"GIT_{role}_{field}": value for role in ("AUTHOR", "COMMITTER") for field, value in _FINSIGHT.items()}
     dates = {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at} if at else {}
-    # The user's own settings (signing, hooks, templates) have no business here.
+    # Ignore the user's own settings: signing, hooks, templates.
     quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     subprocess.run(["git", *arguments], cwd=project, check=True, env={**environment, **person, **dates, **quiet})
@@ -85,7 +82,7 @@ def environment() -> dict[str, str]:
 
 
 class LivePipeline:
-    """The daily pipeline as a process: history first, then live. Leaving the block ends it, however it is left."""
+    """The daily pipeline as a process: history first, then live. It ends with the block, also after an error."""
 
     def __init__(self, project: Path) -> None:
         self.journal = project / "logs" / "live-journal.jsonl"
@@ -95,7 +92,7 @@ class LivePipeline:
 
     def __enter__(self) -> Self:
         with self._log.open("wb") as out:
-            # A session of its own: Ctrl-C is for the demo, which then ends the pipeline in good order.
+            # In a separate session: Ctrl-C reaches only the demo, which then ends the pipeline cleanly.
             self._process = subprocess.Popen(
                 self._command, cwd=ROOT, env=environment(), stdout=out, stderr=out, start_new_session=True
             )
@@ -110,7 +107,7 @@ class LivePipeline:
     def commits(self) -> int:
         """How many commits the journal has so far."""
         if self._process is not None and self._process.poll() is not None:
-            raise DemoError(f"the live pipeline ended by itself; see {self._log}")
+            raise DemoError(f"the live pipeline ended unexpectedly; see {self._log}")
         return len(self.journal.read_text(encoding="utf-8").splitlines()) if self.journal.exists() else 0
 
     def wait_for(self, commits: int, *, seconds: float = 300) -> int:
@@ -125,7 +122,7 @@ class LivePipeline:
         return found
 
     def stop(self) -> None:
-        """Let it finish the batch in hand; after that nothing of it is left."""
+        """Let it finish the current batch, then end it and its JVM."""
         if self._process is None:
             return
         process, self._process = self._process, None
@@ -139,7 +136,7 @@ class LivePipeline:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of the process's session: its JVM goes a moment after it, or has to be told."""
+    """End what is left of the process's session: its JVM ends a moment later, or is killed."""
     for _ in range(50):
         if process.poll() is not None and not _group_exists(process.pid):
             return
@@ -157,7 +154,7 @@ def _group_exists(group: int) -> bool:
 
 
 def tampered_copy(project: Path) -> tuple[Path, int]:
-    """A copy of the project whose ledger says that who asked approved as well, and the number of the edited entry."""
+    """A copy of the project whose ledger claims that the requester approved, and the number of the edited entry."""
     copy = project / "tampered"
     (copy / ".errata").mkdir(parents=True)
     shutil.copy(project / "errata.yaml", copy)
@@ -168,7 +165,7 @@ def tampered_copy(project: Path) -> tuple[Path, int]:
         closing(sqlite3.connect(copy / ".errata" / "ledger.db")) as target,
     ):
         source.backup(target)
-        # Whoever owns the file can drop its triggers; that is why the entries are chained.
+        # The owner of the file can drop its triggers; that is why the entries are chained.
         for (name,) in target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             target.execute(f'DROP TRIGGER "{name}"')
         found = target.execute("SELECT seq, run_id FROM audit WHERE action = 'run.approved' ORDER BY seq").fetchone()

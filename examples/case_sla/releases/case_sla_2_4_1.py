@@ -1,4 +1,4 @@
-"""Where every active case stands at the end of a month, release 2.4.1: the one that was wrong (REG-2071).
+"""The state of every active case at the end of a month, release 2.4.1: the one that was wrong (REG-2071).
 
 A row of a month is computed from that month and the one before, and knows nothing of what came later, so it does not
 matter which other months are computed along with it.

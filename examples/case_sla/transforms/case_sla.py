@@ -1,4 +1,4 @@
-"""Where every active case stands at the end of a month, release 3.1.0: deadlines by the clock of the jurisdiction.
+"""The state of every active case at the end of a month, release 3.1.0: deadlines by the clock of the jurisdiction.
 
 A row of a month is computed from that month and the one before, and knows nothing of what came later, so it does not
 matter which other months are computed along with it.
