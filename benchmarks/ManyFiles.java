@@ -20,7 +20,7 @@ import org.apache.iceberg.types.Types;
 
 /** Tables of many files that exist in metadata only, and what the JVM's heap held. */
 public class ManyFiles {
-  /** A day and so many columns less one, text and numbers in turn. */
+  /** This many columns: a day, then text and numbers in turn. */
   public Schema schema(int columns) {
     List fields = new ArrayList();
     fields.add(Types.NestedField.optional(1, "day", Types.DateType.get()));
@@ -31,7 +31,7 @@ public class ManyFiles {
     return new Schema(fields);
   }
 
-  /** Add files from one number to another; days are so far apart, with so many files each. */
+  /** Add files from one number to another; days have a fixed distance and number of files. */
   public void fill(Table table, AppendFiles append, String prefix, int first, int end, int perDay, int apart) {
     for (int n = first; n < end; n += 1) {
       int day = 1000 + n / perDay * apart;

@@ -25,7 +25,7 @@ def main(root: Path, *, quick: bool) -> None:
         words = ("run", "validate", "publish")
         found.rounds.append({w: sample(lambda w=w: errata(lake.root, w, lake.last)) for w in words})
     grown = {path: path.stat().st_size for path in logs.rglob("*")} != before
-    heading("Asked again", "`errata run`, `validate` and `publish` of a run that is published, each a whole process.")
+    heading("Repeated commands", "`errata run`, `validate` and `publish` of a published run, each as a whole process.")
     cases(found)
     slowest = max(("run", "validate", "publish"), key=lambda w: found.seconds(w).value)
     goals(

@@ -17,15 +17,15 @@ STEP = 10
 def main(root: Path, *, quick: bool) -> None:
     """Goal 2 and goal 4 at 1,825 days of the same 2.25 M rows."""
     days, rows = (180, 250) if quick else (1825, 1233)
-    # so many accounts that nine of ten rows are a group of their own
+    # with this many accounts, nine of ten rows are groups of one
     lake = make(root / "lake", Shape(days, rows, int(rows / 0.215)))
     acts = {name: act for name, act in ways(lake).items() if name in ("bare", "gate")}
     acts["by day"] = lambda: lake.by_day(STEP)
     found = alternate(acts, reps=max(1, REPS - 1), warm=1, extra=1)
     heading(
         f"Many days: {days:,} × {rows:,} rows",
-        f"As above. The output has 90 % of the input's rows. The loop of one job per day is run for every {STEP}th "
-        f"day, and its ratio is scaled by {STEP}.",
+        f"As above, but the output has 90 % of the input's rows. The loop runs one job for every {STEP}th day, and its "
+        f"ratio is multiplied by {STEP}.",
     )
     cases(found, "bare", {**NAMES, "by day": f"a loop over every {STEP}th day"})
     goals(

@@ -37,7 +37,7 @@ class Shape:
     days: int
     rows: int
     accounts: int
-    fat: int = 1  # the first day has so many times the rows
+    fat: int = 1  # the first day has this many times the rows
     note: int = 0  # characters of padding in every output row
     chunk: str | None = None  # bytes of a chunk; None: as the product does by itself
     conf: tuple[tuple[str, str], ...] = ()
@@ -107,7 +107,7 @@ class Lake:
         self.build(self.spark, days).writeTo(TABLE).options(**WRITE_OPTIONS).overwritePartitions()
 
     def by_day(self, step: int = 1) -> None:
-        """The same job for every day, or every so many days, one after the other."""
+        """The same job for every day, or for every ``step``-th day, one after the other."""
         for day in self.shape.names[::step]:
             self.bare([day])
 

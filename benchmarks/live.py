@@ -21,7 +21,7 @@ from benchmarks.rounds import Ratio
 
 __all__ = ["main"]
 
-WARM_JOBS = 80  # its JVM goes on compiling for about a minute
+WARM_JOBS = 80  # its JVM keeps compiling for about a minute
 ALONE_JOBS = 30
 LIMIT_SECONDS = 180
 HEALTH = """
@@ -53,18 +53,18 @@ def main(root: Path, *, quick: bool) -> None:
         beside["own core, throttle watches the job"] = _beside(lake)
         write_project(lake.root, Shape(**{**_fields(shape), "cores": 2}))
         beside["no core of its own, no throttle"] = _beside(lake, core=None)
-        # the job's JVM goes on warming up: what it takes alone at the end is the harder measure
+        # the job's JVM keeps warming up, so its time alone at the end is the stricter measure
         alone = min(alone, _alone(live, lake.root, 5 if quick else ALONE_JOBS), key=median)
     finally:
         for pid in family(live.pid):
             os.kill(pid, signal.SIGKILL)
         live.wait()
     heading(
-        f"A live job beside a backfill: {rows:,} rows a day",
-        "The live job (one day, over and over) is pinned to one core, the backfill (`errata run`, 30 chunks, one core "
-        "in Spark) to the other. p95 is over the jobs that ran while chunks did, against p95 alone. Rate is chunks "
-        "per second, against the backfill alone. The live job is measured alone before and after the backfills; the "
-        "faster of both counts.",
+        f"A live job next to a backfill: {rows:,} rows a day",
+        "The live job writes one day again and again. It is pinned to one core, and the backfill (`errata run`, 30 "
+        "chunks, one core in Spark) to the other. p95 covers the jobs that ran during chunks, compared with the p95 of "
+        "the job alone. Rate is chunks per second, compared with the backfill alone. The live job is measured alone "
+        "before and after the backfills; the faster of the two counts.",
     )
     table = [("alone", *_times(alone, alone), f"{base:.2f}", "1")]
     table += [
@@ -73,7 +73,7 @@ def main(root: Path, *, quick: bool) -> None:
     lines(("live job", "jobs", "median s", "÷ alone", "p95, ÷ alone", "backfill chunks/s", "÷ alone"), table)
     times, rate = beside["own core, throttle watches the job"]
     goals(
-        Goal("live job beside a throttled backfill ÷ alone, median", _ratio(times, alone, 0.5), at_most=1.25),
+        Goal("live job next to a throttled backfill ÷ alone, median", _ratio(times, alone, 0.5), at_most=1.25),
         Goal("the same, p95", _ratio(times, alone, 0.95), at_most=1.5),
         Goal("the backfill's rate ÷ alone", Ratio.of([rate / base]), at_least=0.5),
     )
@@ -91,7 +91,7 @@ def _start_live(root: Path) -> subprocess.Popen[bytes]:
 
 
 def _alone(live: subprocess.Popen[bytes], root: Path, count: int) -> list[float]:
-    """Seconds of so many jobs with nothing beside them."""
+    """Seconds of this many jobs that run alone."""
     began, log = time.time(), root / "live.txt"
     _await_jobs(live, root, len(log.read_text().splitlines()) + count)
     return _between(root, began, time.time())
@@ -120,7 +120,7 @@ def _backfill(lake: Lake, core: int | None = 1, span: list[float] | None = None)
 
 
 def _await_jobs(live: subprocess.Popen[bytes], root: Path, count: int) -> None:
-    """Until the live job has run so many times."""
+    """Wait until the live job has run this many times."""
     until, log = time.monotonic() + LIMIT_SECONDS, root / "live.txt"
     while not log.exists() or len(log.read_text().splitlines()) < count:
         if live.poll() is not None or time.monotonic() > until:

@@ -20,7 +20,7 @@ def main(root: Path, *, quick: bool) -> None:
         rows = (90_000 if quick else 2_250_000) // days
         lake = make(root / f"lake{days}", Shape(days, rows, int(rows / 0.215)))
         found = alternate({"governed": lake.governed, "by day": lake.by_day}, reps=max(1, REPS - 1), warm=1, extra=1)
-        heading(f"A job per day: {days} × {rows:,} rows", "The same rows in more and smaller days.")
+        heading(f"A job per day: {days} × {rows:,} rows", "The same number of rows, in more and smaller days.")
         cases(found, "governed", NAMES)
         goals(Goal("a job per day ÷ governed with validation, wall", found.ratio("by day", "governed"), at_least=must))
         lake.close()

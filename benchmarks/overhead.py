@@ -13,19 +13,19 @@ __all__ = ["Recalled", "main"]
 
 NAMES = {
     "bare": "one bare job, same settings",
-    "no gate": "governed, nothing measured",
+    "no gate": "governed, without measurements",
     "gate": "governed: count, checksum, null and rule checks",
     "unique": "governed: the same, exact uniqueness of the key",
     "full": "governed: the same, one reconciliation, one comparison with the prior output",
     "as written": "the job with Spark's and Iceberg's defaults",
 }
 FIXED = (
-    "the chunk itself took the CPU of the bare job when the two were measured apart; the rest does not depend on rows: "
-    "about one CPU second for nine commits of table metadata (pins, branch, chunk, candidate, undo set, publication) "
-    "and the ledger. They come one after the other, so on two cores they weigh twice as much in wall time as in CPU."
+    "measured separately, the chunk takes as much CPU as the bare job. The rest does not depend on rows: about one CPU "
+    "second for nine commits of table metadata (pins, branch, chunk, candidate, undo set, publication) and the ledger. "
+    "They run one after the other, so on two cores they count twice as much in wall time as in CPU."
 )
 READING = (
-    "on top of that the gate reads the output back and hashes every value twice. Measured apart, warm, that scan took "
+    "the gate also reads the output back and hashes every value twice. Measured separately and warm, that scan took "
     "1.2 to 2 CPU seconds for 2.2 M rows, about two thirds of it for opening files and decoding Parquet."
 )
 
@@ -71,7 +71,7 @@ def main(root: Path, *, quick: bool) -> None:
     found = alternate(ways(lake), reps=REPS)
     heading(
         f"What governance costs: 45 days × {rows:,} rows",
-        "Whole corrections (plan, approve, run, validate, publish) in one warm session, against one "
+        "Whole corrections (plan, approve, run, validate, publish) in one warm session, compared with one "
         "`overwritePartitions` with the same transform, session and write options. The output has 25 % of the input's "
         "rows.",
     )

@@ -9,15 +9,15 @@ __all__ = ["HEAD", "merged"]
 
 HEAD = """# Benchmarks
 
-`make bench` writes this page, one section per question; `python -m benchmarks NAME… --into FILE` replaces some. Under
-each section is when, where and with what it was measured.
+`make bench` writes this page, one section per question; `python -m benchmarks NAME… --into FILE` replaces single
+sections. Each section ends with the date, the machine and the versions of its measurement.
 
-- Figures are medians, with the lowest and highest round in brackets. Ratios are taken within a round, in alternating
-  order, after warm rounds that do not count. Read ratios, not seconds.
-- CPU is that of the process and all it started, the JVM included.
-- Neighbours is the largest share of the machine that other processes used during a sample. Above 10 % a sample is busy,
-  and its round is left out when enough quiet ones remain; the section says so when they do not.
-- Everything is on one machine with local disk, and the catalog is JDBC on SQLite. S3 and clusters are not measured.
+- Figures are medians, with the lowest and highest round in parentheses. Ratios compare cases within one round, in
+  alternating order, after warm-up rounds that do not count. Trust the ratios more than the seconds.
+- CPU includes the process and everything that it started, also the JVM.
+- Neighbours is the largest share of the machine that other processes used during a sample. Above 10 % a sample is busy.
+  Busy rounds are left out if enough quiet ones remain; otherwise the section says how many were busy.
+- Everything runs on one machine with a local disk, and the catalog is JDBC on SQLite. S3 and clusters are not measured.
 """
 _MARK = re.compile(r"^<!-- question: (\w+) -->\n", re.MULTILINE)
 

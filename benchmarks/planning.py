@@ -48,7 +48,7 @@ def main(root: Path, *, quick: bool) -> None:
     heading(
         f"Planning {few:,} and {many:,} partitions",
         "Whole processes. The bare script imports pyiceberg and lists the partitions of both tables; `errata plan` "
-        "also judges, pins, writes the run manifest and the ledger.",
+        "also checks guardrails, pins inputs, and writes the run manifest and the ledger.",
     )
     cases(found, f"bare {few}")
     note("Memory:\n")

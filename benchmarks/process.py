@@ -21,7 +21,7 @@ __all__ = ["Done", "errata", "family", "pinned", "run"]
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a command said and took; ``megabytes`` is the most that one of its processes held."""
+    """Output, time and memory of a command; ``megabytes`` is the peak of its largest process."""
 
     stdout: str
     wall: float
@@ -35,7 +35,7 @@ class Done:
 
 
 def run(command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Done:
-    """Run to the end; a failure ends the benchmark with what the command said."""
+    """Run to the end; a failure ends the benchmark and shows the command's output."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         _adopt_orphans()
         before, started = _children(), time.monotonic()

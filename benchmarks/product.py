@@ -71,7 +71,7 @@ def product(name: str, kind: str = "plain") -> str:
 
 
 def transform(note: int) -> str:
-    """The transform, with so many characters of padding in every row."""
+    """The transform, with this many characters of padding in every row."""
     return _TRANSFORM.replace("PADDING", _PADDING.replace("SIZE", str(note)) if note else "")
 
 

@@ -36,8 +36,8 @@ def main(root: Path, *, quick: bool) -> None:
             undone.rounds.append(back)
     heading(
         "Publication: bytes, partitions, rollback",
-        "Validated candidates are published and rolled back; the wide rows have some ten times the bytes in as many "
-        "files.",
+        "Validated candidates are published and rolled back. Wide rows have about ten times the bytes in the same "
+        "number of files.",
     )
     rows_of = []
     for name, lake in lakes.items():

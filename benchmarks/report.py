@@ -19,7 +19,7 @@ class Goal:
     at_most: float | None = None
     at_least: float | None = None
     digits: int = 2
-    why: str = ""  # said when it is not reached
+    why: str = ""  # shown if it is not reached
 
     @property
     def reached(self) -> bool:
@@ -51,7 +51,7 @@ def cases(found: Rounds, base: str | None = None, names: Mapping[str, str] | Non
         shown = (names or {}).get(name, name)
         print(f"| {shown} | {wall} | {cpu} | {ratios[0]} | {ratios[1]} | {_share(others)} |")
     left = len(found.rounds) - len(found.kept)
-    told = f"{len(found.kept)} rounds" + (f", {left} busy ones left out" if left else "")
+    told = f"{len(found.kept)} rounds" + (f", {left} left out as busy" if left else "")
     note(told + (f"; **{found.show_spinner} of them were busy**." if found.show_spinner else "."))
 
 

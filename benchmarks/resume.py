@@ -47,9 +47,10 @@ def main(root: Path, *, quick: bool) -> None:
     found = [_round(lake, days) for _ in range(rounds)]
     heading(
         f"Killed and resumed: {days} chunks × {rows:,} rows",
-        f"`errata run` as a process, {IN_FLIGHT} chunks in flight; SIGKILL to it and its JVM when two thirds of the "
-        "chunks are done; then `errata run` again. One start is taken off the sum: what a run of a single chunk takes "
-        "above a chunk of the whole run, so Python, JVM, session and the first use of everything.",
+        f"`errata run` as a process with {IN_FLIGHT} chunks in flight. It and its JVM get SIGKILL when two thirds of "
+        "the chunks are done; then `errata run` starts again. The time of one start is subtracted from the sum: "
+        "Python, JVM, session and first use of everything. It is measured as the time of a run with one chunk, minus "
+        "the time of a chunk in the whole run.",
     )
     head = ("uninterrupted s", "until killed s", "chunks done by then", "resumed s", "one start s", "recomputed")
     lines(

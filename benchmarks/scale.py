@@ -28,7 +28,7 @@ _STEP = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """So many files and columns; ``apart``: from one day to the next."""
+    """Numbers of files and columns; ``apart`` is the distance between two days."""
 
     files: int
     columns: int
@@ -56,8 +56,8 @@ def main(root: Path, *, quick: bool) -> None:
     found = {name: _measured(root / str(n), case) for n, (name, case) in enumerate((QUICK if quick else FULL).items())}
     heading(
         "Many files, scattered partitions, little memory",
-        "Tables whose files exist in metadata only; the publisher commits them with a JVM of the given heap. Peak is "
-        "the sum of the heap's pools at their fullest.",
+        "Files exist only in the tables' metadata. The publisher commits them with a JVM of the given heap. Peak is "
+        "the sum of the highest use of each heap pool.",
     )
     cases = QUICK if quick else FULL
     lines(

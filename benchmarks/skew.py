@@ -17,8 +17,11 @@ def main(root: Path, *, quick: bool) -> None:
     fat = make(root / "fat", Shape(45, rows, rows // 4, fat=10))
     even = make(root / "even", Shape(45, rows * 54 // 45, rows * 54 // 45 // 4))
     found = alternate({"even": even.governed, "fat": fat.governed}, reps=REPS, warm=2)
-    heading(f"Skew: one day of {rows * 10:,} rows among {rows:,}", "Governed with validation; both have the same rows.")
-    cases(found, "even", {"even": "even days", "fat": "one day at ten times the rows"})
-    goals(Goal("one fat day ÷ even days, wall", found.ratio("fat", "even"), at_most=1.30))
+    heading(
+        f"Skew: one day of {rows * 10:,} rows among {rows:,}",
+        "Governed with validation. Both have the same number of rows.",
+    )
+    cases(found, "even", {"even": "even days", "fat": "one day with ten times the rows"})
+    goals(Goal("one large day ÷ even days, wall", found.ratio("fat", "even"), at_most=1.30))
     fat.close()
     even.close()

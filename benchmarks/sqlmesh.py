@@ -49,7 +49,7 @@ with errata.open(sys.argv[1]) as client:
     for step in (client.run, client.validate, client.publish):
         step(plan.id)
 """
-WHY = "one cold JVM does all five steps; the plan and the publication come on top of what SQLMesh does."
+WHY = "one cold JVM does all five steps; plan and publication are work that SQLMesh does not do."
 
 
 def main(root: Path, *, quick: bool) -> None:
@@ -59,13 +59,13 @@ def main(root: Path, *, quick: bool) -> None:
     heading(
         f"SQLMesh: 45 days × {rows:,} rows, whole processes",
         "One process each: `sqlmesh plan --auto-apply` with its Spark engine and no audits, and a Python script that "
-        "plans, approves, runs, validates and publishes through `errata.open`; same master, memory and shuffle "
-        "partitions. SQLMesh reads and writes the same Iceberg catalog. Errata starts Java with the class archive that "
-        "`make setup` makes. The four commands of Errata are what a person types: two of them start a JVM of their "
-        "own, because approval and release are other people's decisions at other times.",
+        "plans, approves, runs, validates and publishes through `errata.open`. Master, memory and shuffle partitions "
+        "are the same, and SQLMesh reads and writes the same Iceberg catalog. Errata starts Java with the class "
+        "archive that `make setup` creates. The four commands of Errata are what people type. Two of them start a JVM "
+        "each, because different people approve and publish at different times.",
     )
     if not tool.exists():
-        note("**Not measured**: there is no SQLMesh environment; `make bench-sqlmesh` makes one.")
+        note("**Not measured**: there is no SQLMesh environment; `make bench-sqlmesh` creates one.")
         return
     lake = make(root / "lake", Shape(45, rows, rows // 4))
     conf = {key: value for key, value in lake.spark.sparkContext.getConf().getAll() if _kept(key)}
