@@ -17,7 +17,15 @@ from errata.cli.main import build_app
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCE = ROOT / "src" / "errata"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = ROOT / "examples"
+BENCHMARKS = ROOT / "benchmarks"
+TEMPLATES = SOURCE / "project" / "templates"
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(page for folder in (ROOT / "docs", EXAMPLES, TEMPLATES) for page in sorted(folder.rglob("*.md"))),
+]
+SCRIPTS = sorted([*EXAMPLES.rglob("*.py"), *BENCHMARKS.rglob("*.py"), *TEMPLATES.rglob("*.py.txt")])
+PROJECT_FILES = sorted([*EXAMPLES.rglob("*.yaml"), *TEMPLATES.rglob("*.yaml")])
 MOST_WORDS = 10
 
 BANNED = {
@@ -109,6 +117,10 @@ def _find_banned(text: str) -> list[str]:
     ]
 
 
+def _find_banned_in_module(module: Path) -> dict[int, list[str]]:
+    return {line: banned for line, text in _read_texts(module) if (banned := _find_banned(text))}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_pages_use_plain_words(page: Path) -> None:
     """A page has none of the words that we do not use."""
@@ -120,14 +132,20 @@ def test_source_uses_plain_words(package: str) -> None:
     """Docstrings, comments and messages have none of the words that we do not use."""
     start = SOURCE / package
     modules = [start] if start.is_file() else sorted(start.rglob("*.py"))
-    found = {
-        f"{module.relative_to(ROOT)}:{line}": banned
-        for module in modules
-        if module != BUNDLED
-        for line, text in _read_texts(module)
-        if (banned := _find_banned(text))
-    }
-    assert found == {}
+    found = {module.relative_to(ROOT): _find_banned_in_module(module) for module in modules if module != BUNDLED}
+    assert {module: banned for module, banned in found.items() if banned} == {}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_shipped_scripts_use_plain_words(script: Path) -> None:
+    """What examples, benchmarks and the starter print and explain has none of the words that we do not use."""
+    assert _find_banned_in_module(script) == {}
+
+
+@pytest.mark.parametrize("file", PROJECT_FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_shipped_project_files_use_plain_words(file: Path) -> None:
+    """Descriptions and comments in the project files of examples and starter are plain English too."""
+    assert _find_banned(file.read_text(encoding="utf-8")) == []
 
 
 def test_banned_words_are_found() -> None:
