@@ -27,7 +27,7 @@ class Sample:
     others: float
 
     @property
-    def show_spinner(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether neighbours used too much of the machine."""
         return self.others > BUSY
 

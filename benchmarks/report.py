@@ -52,7 +52,7 @@ def cases(found: Rounds, base: str | None = None, names: Mapping[str, str] | Non
         print(f"| {shown} | {wall} | {cpu} | {ratios[0]} | {ratios[1]} | {_share(others)} |")
     left = len(found.rounds) - len(found.kept)
     told = f"{len(found.kept)} rounds" + (f", {left} left out as busy" if left else "")
-    note(told + (f"; **{found.show_spinner} of them were busy**." if found.show_spinner else "."))
+    note(told + (f"; **{found.busy_rounds} of them were busy**." if found.busy_rounds else "."))
 
 
 def goals(*wanted: Goal) -> None:

@@ -43,13 +43,13 @@ class Rounds:
     @property
     def kept(self) -> list[dict[str, Sample]]:
         """The quiet rounds; all of them when fewer than three, or than half, are quiet."""
-        quiet = [r for r in self.rounds if not any(s.show_spinner for s in r.values())]
+        quiet = [r for r in self.rounds if not any(s.is_busy for s in r.values())]
         return quiet if len(quiet) >= min(_ENOUGH, (len(self.rounds) + 1) // 2) else self.rounds
 
     @property
-    def show_spinner(self) -> int:
+    def busy_rounds(self) -> int:
         """How many of the kept rounds have a busy sample."""
-        return sum(any(s.show_spinner for s in r.values()) for r in self.kept)
+        return sum(any(s.is_busy for s in r.values()) for r in self.kept)
 
     def of(self, name: str) -> list[Sample]:
         """The kept samples of an act."""
@@ -80,6 +80,6 @@ def alternate(acts: Mapping[str, Callable[[], object]], *, reps: int = REPS, war
         print(f"round {number}: {told}; neighbours {others:.0%}", file=sys.stderr, flush=True)
         if number >= warm:
             result.rounds.append(taken)
-            if sum(not any(s.show_spinner for s in r.values()) for r in result.rounds) >= reps:
+            if sum(not any(s.is_busy for s in r.values()) for r in result.rounds) >= reps:
                 break
     return result
