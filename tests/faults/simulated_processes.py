@@ -34,7 +34,8 @@ from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import ChunkState, PublicationState, RunState
 from errata.model.table import group_by_partition
 from errata.publishing.recovery import LedgerLog
-from errata.publishing.replacement import Replacement, close_intent, commit_replacement
+from errata.publishing.replacement import Replacement, commit_replacement
+from errata.publishing.unrecorded import close_intent
 from errata.worker.chunk_failures import error_policy, loss_policy
 from faults.simulated_table import PIN, TABLE, Client
 

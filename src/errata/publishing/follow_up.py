@@ -19,8 +19,8 @@ from errata.model.refs import undo_branch
 from errata.model.side_tables import VERSION_COLUMNS, is_side_table_mode
 from errata.ports.publish import Stamp
 from errata.publishing.intent import Intent
-from errata.publishing.replacement import first_line
 from errata.publishing.sql.accepted_view import build_accepted_sql, build_swapped_sql
+from errata.text.exceptions import first_line
 from errata.workspace import Workspace
 
 

@@ -20,7 +20,7 @@ from errata.model.rebase import split_by_rebase
 from errata.model.table import Commit
 from errata.planning.repin import input_from_pin, needs_repin
 from errata.ports.tables import InputState
-from errata.publishing.replacement import first_line
+from errata.text.exceptions import first_line
 from errata.views import LateInputView
 from errata.workspace import RunContext, Workspace
 

@@ -21,7 +21,8 @@ from errata.model.table import Commit
 from errata.publishing.carry_over import shares_files
 from errata.publishing.conflict import PartitionChanges, classify_changes, find_changed_partitions
 from errata.publishing.expected_files import build_replacement
-from errata.publishing.replacement import Replacement, first_line
+from errata.publishing.replacement import Replacement
+from errata.text.exceptions import first_line
 from errata.views import LiveWriteView
 from errata.workspace import RunContext, Workspace
 

@@ -20,7 +20,7 @@ from errata.model.side_tables import find_landing_pin
 from errata.publishing.follow_up import process_outbox
 from errata.publishing.hazards import watch_guard
 from errata.publishing.intent import Intent
-from errata.publishing.replacement import close_intent
+from errata.publishing.unrecorded import close_intent
 from errata.worker.heartbeat import beating, write_lease
 from errata.workspace import Workspace
 

@@ -39,7 +39,8 @@ from errata.publishing.intent import CarriedRows, Intent
 from errata.publishing.messages import conflict_error, contention_error, drift_error, shape_error, unrecorded_error
 from errata.publishing.remembered_content import CachedContent
 from errata.publishing.table_shape import require_partition_column, require_planned_shape
-from errata.publishing.unrecorded import find_landed_by_files, find_unrecorded
+from errata.publishing.unrecorded import close_intent, find_unrecorded
+from errata.text.exceptions import first_line
 from errata.text.numbers import plural
 
 MAX_TRIES = 6
@@ -339,13 +340,6 @@ def _try_commit(
     return table.find_outcome(order.target, publication_id).snapshot_id, trouble
 
 
-def first_line(error: BaseException) -> str:
-    """First line of an error's message, or its type name when the message is empty."""
-    java = getattr(error, "java_exception", None)
-    text = str(java.toString()) if java is not None else str(error)
-    return next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-
-
 def _rewrite_rows(order: Replacement, publication_id: str, table: PublishTable) -> tuple[Replacement, int]:
     """Write the rows of partitions whose old files cannot be added back into new files."""
     add, sources, refs, written = dict(order.add), list(order.add_from), dict(order.keep_refs), 0
@@ -358,40 +352,6 @@ def _rewrite_rows(order: Replacement, publication_id: str, table: PublishTable) 
         sources.append(source)
         written += len(files)
     return replace(order, add=add, add_from=tuple(sources), keep_refs=refs), written
-
-
-def close_intent(
-    target: TargetPin,
-    publication_id: str,
-    partitions: Sequence[str],
-    table: PublishTable,
-    log: IntentLog,
-    *,
-    reason: str,
-    intent: Intent | None = None,
-) -> str | None:
-    """Close an open intent: read the table, fence, read again, record. Returns the snapshot if it had landed.
-
-    ``intent`` is one that was left open for long: its tag and snapshot may have expired, and then
-    the live files decide.
-    """
-    found = table.find_outcome(target, publication_id)
-    if found.outcome is Outcome.ABSENT:
-        # without the fence a commit still in flight could land after it was recorded as abandoned
-        table.fence(target, publication_id)
-        failpoint("settle.after_fence")
-        found = table.find_outcome(target, publication_id)
-    landed = found.snapshot_id if found.outcome is Outcome.LANDED else None
-    if landed is None and intent is not None:
-        version = table.version(target)
-        # a table that was dropped and created again has nothing that was published before
-        is_same_table = version.table_uuid == target.table_uuid
-        landed = find_landed_by_files(version, publication_id, partitions, intent) if is_same_table else None
-    if landed is None:
-        log.record_abandoned(publication_id, reason)
-    else:
-        log.record_committed(publication_id, landed)
-    return landed
 
 
 def build_intent(order: Replacement, found: Examination, carried: CarryState = NOTHING_CARRIED) -> Intent:

@@ -29,11 +29,11 @@ from errata.publishing.replacement import (
     Replacement,
     ReplacementResult,
     build_intent,
-    close_intent,
     examine_version,
-    first_line,
     require_open,
 )
+from errata.publishing.unrecorded import close_intent
+from errata.text.exceptions import first_line
 from errata.workspace import Workspace
 
 

@@ -13,8 +13,8 @@ from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.refs import GUARD, PREFIX, run_branch
 from errata.publishing.leftovers import ENDED_STATES, WHOLE_TABLE, can_roll_back, find_removable_refs, retire_fences
-from errata.publishing.replacement import first_line
 from errata.publishing.selection import read_refs
+from errata.text.exceptions import first_line
 from errata.workspace import Workspace
 
 Leftovers = Mapping[str, Mapping[str, str]]

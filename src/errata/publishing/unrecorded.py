@@ -1,7 +1,6 @@
-"""Find publications that are on main but not recorded as landed in the ledger.
+"""Find publications that are on main but not recorded as landed in the ledger, and close intents left open.
 
-Either the ledger was restored from a backup, or the process died before it recorded the outcome. Reads one version of
-the table; the caller does the recording.
+Either the ledger was restored from a backup, or the process died before it recorded the outcome. The table decides.
 """
 
 from __future__ import annotations
@@ -11,8 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from errata.errors import RunExpired
+from errata.failpoints import failpoint
+from errata.model.manifest import TargetPin
 from errata.model.table import Commit, DataFile, History, group_by_partition
-from errata.ports.publish import SCOPE_PROPERTY, IntentLog, PublishTable, TableVersion, scope_digest
+from errata.ports.publish import SCOPE_PROPERTY, IntentLog, Outcome, PublishTable, TableVersion, scope_digest
 from errata.publishing.carry_over import shares_files
 from errata.publishing.conflict import find_changed_partitions
 from errata.publishing.intent import Intent
@@ -70,6 +71,40 @@ def find_landed_by_files(
     history = version.history(intent.base_snapshot_id or None, partitions)
     found = {commit.summary.get("errata.publication") for commit in history.commits if _is_in_scope(commit)}
     return version.snapshot_id if found <= {None, publication_id} else None
+
+
+def close_intent(
+    target: TargetPin,
+    publication_id: str,
+    partitions: Sequence[str],
+    table: PublishTable,
+    log: IntentLog,
+    *,
+    reason: str,
+    intent: Intent | None = None,
+) -> str | None:
+    """Close an open intent: read the table, fence, read again, record. Returns the snapshot if it had landed.
+
+    ``intent`` is one that was left open for long: its tag and snapshot may have expired, and then
+    the live files decide.
+    """
+    found = table.find_outcome(target, publication_id)
+    if found.outcome is Outcome.ABSENT:
+        # without the fence a commit still in flight could land after it was recorded as abandoned
+        table.fence(target, publication_id)
+        failpoint("settle.after_fence")
+        found = table.find_outcome(target, publication_id)
+    landed = found.snapshot_id if found.outcome is Outcome.LANDED else None
+    if landed is None and intent is not None:
+        version = table.version(target)
+        # a table that was dropped and created again has nothing that was published before
+        is_same_table = version.table_uuid == target.table_uuid
+        landed = find_landed_by_files(version, publication_id, partitions, intent) if is_same_table else None
+    if landed is None:
+        log.record_abandoned(publication_id, reason)
+    else:
+        log.record_committed(publication_id, landed)
+    return landed
 
 
 def _is_in_scope(commit: Commit) -> bool:

@@ -14,7 +14,8 @@ from errata.model.partition import Grain
 from errata.model.table import Commit, DataFile, History, NewDelete, TableColumn, TableSchema, Touch
 from errata.ports.publish import SCOPE_PROPERTY, Outcome, PublicationCommit, PublicationLookup, scope_digest
 from errata.publishing.intent import Intent
-from errata.publishing.replacement import Replacement, close_intent, commit_replacement
+from errata.publishing.replacement import Replacement, commit_replacement
+from errata.publishing.unrecorded import close_intent
 
 DAY = "2026-01-01"
 PIN = TargetPin(

@@ -29,9 +29,9 @@ from errata.model.refs import DAY_MS, PREFIX, before_tag, compare_view, preview_
 from errata.model.run import RunState
 from errata.publishing.erasure import require_erasure_check
 from errata.publishing.preview_state import Preview, find_preview_owner, find_previews
-from errata.publishing.replacement import first_line
 from errata.publishing.selection import read_refs
 from errata.publishing.sql.comparison import ComparisonSides, build_comparison_sql, build_read_statements
+from errata.text.exceptions import first_line
 from errata.views import DarkView
 from errata.workspace import RunContext, Workspace
 

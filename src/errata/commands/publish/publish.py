@@ -32,11 +32,12 @@ from errata.publishing.groups import groups_view, require_group_ready, select_gr
 from errata.publishing.late_inputs import notice_late_inputs
 from errata.publishing.leftovers import remove_run_tags
 from errata.publishing.recovery import LedgerLog, recover_open_intents
-from errata.publishing.replacement import Replacement, ReplacementResult, commit_replacement, first_line
+from errata.publishing.replacement import Replacement, ReplacementResult, commit_replacement
 from errata.publishing.selection import audit_conflicts, select_partitions
 from errata.publishing.set_back_detection import find_set_backs
 from errata.publishing.side_tables import publish_to_side_table
 from errata.publishing.sweep import sweep_refs
+from errata.text.exceptions import first_line
 from errata.views import PublishView
 from errata.workspace import RunContext, Workspace
 
