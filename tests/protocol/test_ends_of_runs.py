@@ -73,6 +73,21 @@ def test_a_pause_while_the_canary_is_judged_is_a_pause(make_world: Make) -> None
     assert world.rows() == world.expected()
 
 
+def test_a_canary_is_not_judged_by_rules_over_the_whole_run(make_world: Make) -> None:
+    """A total over every partition cannot hold for the first of them; the gate of the whole run judges it."""
+    total = "  - {name: total, input: all, source: sum(amount), target: sum(gross), per: run, tolerance: 0}\n"
+    product = PRODUCT_FILE.replace("publish:", '  all: {files: "raw/*/*.parquet"}\npublish:', 1).replace(
+        "lineage_columns:", f"{total}lineage_columns:"
+    )
+    world = make_world(
+        days=3, chunk_bytes=ONE_DAY, product=product, transform=lambda ctx, raw, **_whole: build(ctx, raw)
+    )
+    run = world.to("approved", canary=1)
+    assert world.client.run(run, as_="ana").state == "staged"
+    verdict = world.client.validate(run, as_="ana")
+    assert [check["level"] for check in verdict.checks if check["name"] == "total"] == ["ok"]
+
+
 def test_a_sequential_product_stands_on_a_day_without_rows(make_world: Make) -> None:
     """A chunk that computed nothing is staged like any other, and the next day reads it as empty."""
 

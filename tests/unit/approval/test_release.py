@@ -316,6 +316,18 @@ class TestByItself:
         with pytest.raises(ApprovalRefused, match="the product now wants a person"):
             warranted(workspace, "airflow")
 
+    def test_a_run_that_was_planned_for_a_person_waits_for_one(self, make: Make):
+        """Sealed as manual, and the product file was loosened since: the stricter of the two counts."""
+        workspace = make()
+        workspace.approve("bo")
+        workspace.judged(OK)
+        project = workspace.workspace.project
+        looser = {name: replace(product, manual=False) for name, product in project.products.items()}
+        workspace.use(replace(project, products=looser))
+        assert not workspace.client.publishes_itself(workspace.run.run_id, as_="airflow")
+        with pytest.raises(ApprovalRefused, match="no person has released this candidate"):
+            warranted(workspace, "airflow")
+
     def test_a_run_goes_on_when_whoever_acts_may_publish(self, make: Make):
         """A service and a publisher do; the requester and someone without the role leave it to others."""
         workspace = self.ready(make, OK)

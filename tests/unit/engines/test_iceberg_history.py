@@ -138,6 +138,15 @@ def test_columns_go_by_their_field_ids(reader: IcebergHistory, table: Table):
     assert problem.startswith("column n (long) was removed since")
 
 
+def test_a_column_that_was_added_with_a_default_value_cannot_be_put_back(reader: IcebergHistory, lake: Lake):
+    """Old rows read as the default now; put back they would hold NULL, so the restore is refused."""
+    table = lake.create("t", ("day", IdentityTransform()), rows=[on(DAYS[0])])
+    with table.update_schema() as update:
+        update.add_column("note", StringType(), default_value="none")
+    (problem,) = reader.held(NAME, "day", Grain.DAY, DAYS[:1], ids(table)[0]).problems
+    assert problem.startswith("column note was added since with a default value")
+
+
 def test_a_wider_type_fits(reader: IcebergHistory, lake: Lake):
     """What Iceberg promotes needs no cast of ours."""
     table = lake.create("t", ("day", IdentityTransform()), rows=[on(DAYS[0])])

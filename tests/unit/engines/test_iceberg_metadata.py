@@ -157,6 +157,17 @@ def test_a_file_without_a_partition_is_placed_by_its_bounds_in_any_year(lake: La
         assert (set(facts.partitions), facts.shared_files) == ({asked}, ())
 
 
+def test_a_file_that_does_not_count_its_nulls_may_hold_rows_without_a_value(lake: Lake):
+    """Not every writer leaves NULL counts; bounds of one day do not put all rows of such a file into that day."""
+    table = lake.create("t")
+    field = table.schema().find_field("day")
+    bounds = {field.field_id: to_bytes(field.field_type, 20_456)}  # 2026-01-03
+    with appending(table) as update:
+        update.append_data_file(data_file("uncounted.parquet", (), 2, 0, lower_bounds=bounds, upper_bounds=bounds))
+    facts = lake.reader.read_target("lake.fin.t", "day", Grain.DAY, ["2026-01-03"])
+    assert (len(facts.shared_files), facts.shared_rows) == (1, 2)
+
+
 def test_a_table_without_snapshots_has_no_base(lake: Lake):
     """Nothing is live, nothing is expected, and that is said with None rather than with an id."""
     lake.create("t", ("day", IDENTITY))

@@ -163,6 +163,15 @@ def test_the_summary_of_a_diff_is_kept_once(new_house: NewHouse):
     assert told["columns"]["account_id"]["sum_after"] is None
 
 
+def test_sums_of_a_classified_column_are_in_no_summary(new_house: NewHouse):
+    """Neither the sum before nor the sum after: both tell values of few rows."""
+    house = new_house()
+    members = unpacked(house.export(house.published()))
+    summary = json.loads(members["records/diff.json"])["summary"]
+    told = json.loads(members[f"parts/{summary}.json"])["columns"]["account_id"]
+    assert (told["changed"], told["sum_before"], told["sum_after"]) == (6, None, None)
+
+
 def test_without_diff_nothing_is_compared(new_house: NewHouse):
     """An auditor's request needs no Spark; metrics of the gate are there all the same."""
     house = new_house()

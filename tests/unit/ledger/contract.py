@@ -636,6 +636,14 @@ class PublicationContract:
         assert ledger.guards.open_hazards() == ()
         assert numbered(roll_back(ledger, "bf-1").pub_id) == "bf-1-r3"
 
+    def test_a_partition_stays_superseded_however_many_runs_are_published_over_it(self, ledger: Ledger):
+        """Only a rollback of the run's own publication makes its partition rolled back."""
+        for name in ("bf-1", "bf-2", "bf-3"):
+            run_in(ledger, S.VALIDATED, name)
+            publish(ledger, name, DAYS)
+        assert ledger.partitions.states("bf-1") == dict.fromkeys(DAYS, P.SUPERSEDED)
+        assert ledger.partitions.states("bf-2") == dict.fromkeys(DAYS, P.SUPERSEDED)
+
     def test_a_run_is_superseded_when_nothing_of_it_is_accepted_and_returns(self, ledger: Ledger):
         """Taken over day by day, and back again when the later runs are rolled back."""
         run_in(ledger, S.VALIDATED, "bf-1", DAYS)

@@ -13,7 +13,7 @@ import pytest
 from errata.errors import EngineError
 from errata.ledger import current_owner, is_owner_dead
 from errata.model.manifest import Chunk
-from errata.model.refs import GUARD, base_tag, pre_tag, run_branch, undo_branch
+from errata.model.refs import GUARD, base_tag, pre_tag, pub_tag, run_branch, undo_branch
 from errata.model.run import AttemptState, RunState
 from errata.publishing.intent import Intent
 from errata.publishing.leftovers import find_removable_refs
@@ -64,14 +64,17 @@ class Place:
 
     def published(self) -> str:
         """A publication of everything, just now."""
+        pub = self.intended()
+        self.house.ledger.publications.settle(pub, "committed", actor=ANA, snapshot_id="7", data_files_written=0)
+        return pub
+
+    def intended(self) -> str:
+        """An open intent to publish everything."""
         self.house.judged()
         made = self.house.ledger.publications.intend(
             self.run, "publish", DAYS, table=TABLE, person="bo", reason="",
             detail=Intent("publish", DAYS, "").to_dict(), lease_seconds=60, actor=ANA,
         )  # fmt: skip
-        self.house.ledger.publications.settle(
-            made.pub_id, "committed", actor=ANA, snapshot_id="7", data_files_written=0
-        )
         return made.pub_id
 
     def days_later(self, days: int) -> None:
@@ -122,6 +125,17 @@ def test_while_a_publication_can_be_undone_nothing_of_its_run_is_swept(place: Pl
     place.days_later(31)
     place.sweep()
     assert place.left() == set()
+
+
+def test_the_fence_of_an_abandoned_publication_is_never_swept(place: Place):
+    """A commit that arrives late must still meet the fence, so only the tag's own retention ends it."""
+    pub = place.intended()
+    place.house.ledger.publications.settle(pub, "abandoned", actor=ANA)
+    place.house.ledger.runs.move(place.run, RunState.CANCELLED, actor=ANA)
+    place.there(run_branch(place.run), undo_branch(pub), pre_tag(pub), pub_tag(pub))
+    place.days_later(365)
+    place.sweep()
+    assert place.left() == {pub_tag(pub)}
 
 
 def test_refs_of_another_ledger_are_reported_and_never_removed(place: Place):

@@ -46,6 +46,14 @@ def test_rows_per_minute_are_an_average() -> None:
     assert check_throttle(limited, pace(now_ms=started + 3 * MINUTE, recent=((started, 300, 0),))) is None
 
 
+def test_chunks_that_started_at_the_same_moment_are_paid_for_one_after_the_other() -> None:
+    """Two workers may claim before either sees the other's chunk; the next one waits for the rows of both."""
+    started = NOON - MINUTE
+    held = check_throttle(Throttle(rows_per_minute=100), pace(recent=((started, 300, 0), (started + 1, 200, 0))))
+    assert held is not None
+    assert held.until_ms == started + 5 * MINUTE
+
+
 @given(st.lists(st.tuples(st.integers(0, 600), st.integers(0, 10_000)), max_size=20), st.integers(1, 1000))
 def test_over_any_run_the_rate_is_kept(chunks: list[tuple[int, int]], rate: int) -> None:
     """Starting each chunk as soon as it may, all rows before the last take at least their time."""
