@@ -56,5 +56,5 @@ def test_readers_see_one_group_after_the_other(make_world: Make) -> None:
     assert len({p.release["release"] for p in ledger.publications.list(run)}) == 1
     assert [row for row in world.rows() if row[0] in world.days[1:]] == world.expected(world.days[1:])
     world.client.rollback(run, partitions=world.days[4], reason="the newest is wrong", as_="bo")
-    with later(ledger, hours=9), pytest.raises(StateRefused, match="took back 1 partition"):
+    with later(ledger, hours=9), pytest.raises(StateRefused, match="rolled back 1 partition"):
         world.client.publish(run, as_="bo")

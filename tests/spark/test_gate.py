@@ -8,6 +8,7 @@ import pytest
 
 from errata.errors import ForeignPartition, PermissionRefused, TransformFailed, UsageError, ValidationRejected
 from errata.gate.measure.scan_plan import compile_plan
+from support.office import ANA
 from support.world import PRODUCT, PRODUCT_FILE, TABLE, TRANSFORM, World
 from support.worlds import WorldAt
 
@@ -117,7 +118,7 @@ def test_what_is_committed_after_the_candidate_changes_nothing_judged_and_is_nev
 def _gate_jobs(world: World) -> int:
     plan = world.plan()
     workspace = world.workspace
-    manifest = workspace.ledger.runs.manifest(plan.id, world.client._build_actor("ana"))
+    manifest = workspace.ledger.runs.manifest(plan.id, ANA)
     base = str(world.snapshot())
     before = _jobs(world)
     found = workspace.engines.measurer.measure(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from errata.engines.iceberg.metadata.untouched import IcebergOutsideReader
 from errata.report.page import render_page
+from support.office import ANA
 from support.world import PRODUCT_FILE, World
 
 Make = Callable[..., World]
@@ -53,7 +54,7 @@ def test_a_report_follows_a_run_from_verdict_to_publication(make_world: Make) ->
 def test_a_partition_touched_outside_the_scope_is_named(make_world: Make) -> None:
     """File sets outside the scope are compared: a file that came, one that went, and a delete file all show."""
     world = make_world(days=3)
-    target = world.ledger.runs.manifest(world.plan(world.days[0]).id, world.client._build_actor("ana")).target
+    target = world.ledger.runs.manifest(world.plan(world.days[0]).id, ANA).target
     reader = IcebergOutsideReader(world.engines.catalogs)
     base = str(world.snapshot())
     world.live(world.days[0])

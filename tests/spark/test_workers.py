@@ -125,7 +125,7 @@ def test_a_full_disk_parks_the_run_and_costs_the_chunk_nothing(world_at: WorldAt
     with pytest.raises(ErrataError) as stopped:
         world.client.run(run, parallel=1, as_="ana")
     assert stopped.value.code == "storage"
-    assert "make room" in (stopped.value.hint or "")
+    assert "free space" in (stopped.value.hint or "")
     assert world.client.status(run).state == "running"
     view = world.client.run(run, as_="ana")
     assert view.state == "staged"

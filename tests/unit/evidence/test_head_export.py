@@ -15,11 +15,12 @@ from errata.evidence.keys import generate_key_pair
 from errata.ledger import Ledger
 from errata.model.audit import Actor
 from errata.model.product.project import EvidenceSettings
+from errata.publishing.intent import Intent
 from errata.publishing.recovery import LedgerLog
 from support.office import ANA, DAYS, Office, office
 
 BO = Actor("bo", "u", "h")
-DETAIL = {"add": {}, "rewrite": {}}
+DETAIL = Intent("publish", (), "").to_dict()
 
 
 @pytest.fixture
