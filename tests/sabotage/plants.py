@@ -21,6 +21,9 @@ FREEZES = "tests/unit/ledger/test_freezes.py::"
 SWEEPING = "tests/unit/publishing/test_sweep.py::test_"
 NOTICING = "tests/unit/publishing/test_live_writes.py::test_"
 LATE = "tests/unit/publishing/test_late_inputs.py::test_"
+THROTTLING = "tests/unit/worker/test_throttle.py::test_"
+RELEASING = "tests/unit/approval/test_release.py::"
+REBASING = "tests/unit/live_writers/test_rebase.py::test_"
 SIMULATED = "tests/faults/test_simulation.py::test_the_invariants_hold_where_one_fault_is_frequent"
 
 PLANTS = (
@@ -46,6 +49,20 @@ PLANTS = (
         'if held.lease_until <= __import__("time").time() * 1000:',
         ("tests/unit/ledger/test_contention.py::test_a_worker_s_own_clock_decides_nothing",),
     ),
+    Plant(
+        "chunks that started at the same moment are paid for once",
+        "worker/throttle.py",
+        "paid = max(paid, entry[0]) + entry[column]",
+        "paid = entry[0] + entry[column]",
+        (f"{THROTTLING}chunks_that_started_at_the_same_moment_are_paid_for_one_after_the_other",),
+    ),
+    Plant(
+        "a canary is judged by totals of the whole run",
+        "worker/canary.py",
+        '        reconcile=tuple(rule for rule in manifest.reconcile if rule.per != "run"),\n',
+        "",
+        ("tests/protocol/test_ends_of_runs.py::test_a_canary_is_not_judged_by_rules_over_the_whole_run",),
+    ),
     # ---------------------------------------------------------------------------------------------------- live jobs
     Plant(
         "a freeze is granted beside a live job that writes",
@@ -69,11 +86,25 @@ PLANTS = (
         (f"{FREEZES}TestFreezes::test_no_freeze_outlasts_what_its_plan_allows[sqlite]",),
     ),
     Plant(
+        "a freeze may be idle for longer than it may last",
+        "project/build/publish.py",
+        "    if not 0 < found.idle <= found.at_most:\n",
+        "    if not 0 < found.idle:\n",
+        ("tests/unit/project/test_publish.py::test_what_does_not_fit_the_mode_is_refused_with_a_sentence",),
+    ),
+    Plant(
         "where live won, what it wrote since is explained from the plan",
         "publishing/replacement.py",
         "found.setdefault(self.rebased.get(name, self.base_snapshot_id), []).append(name)",
         "found.setdefault(self.base_snapshot_id, []).append(name)",
         (f"{REBASED}what_live_wrote_before_the_rebase_is_no_conflict_and_compaction_after_it_is_none",),
+    ),
+    Plant(
+        "live wins over a publication whose commit has expired",
+        "live_writers/rebase.py",
+        'return sorted(since.union(conflict.fields.get("publications", ())))',
+        'return sorted(conflict.fields.get("publications", ()))',
+        (f"{REBASING}commits_that_have_expired_are_known_by_the_ledger",),
     ),
     Plant(
         "a delete file of live is no write",
@@ -282,6 +313,13 @@ PLANTS = (
         (f"{CONTRACT}a_publication_moves_the_run_and_accepts_its_partitions[sqlite]",),
     ),
     Plant(
+        "a partition that two later runs replaced counts as rolled back",
+        "ledger/store/partition_history.py",
+        "        under = rows[under].stands_on\n",
+        "        under = None\n",
+        (f"{CONTRACT}a_partition_stays_superseded_however_many_runs_are_published_over_it[sqlite]",),
+    ),
+    Plant(
         "a group goes before its hold is over",
         "ledger/store/publications.py",
         "    if now < until:\n",
@@ -350,6 +388,13 @@ PLANTS = (
         ("tests/unit/commands/test_cleanup.py::test_cleanup_drops_the_tags_of_a_rebase_with_the_rest_of_a_finished_run",),
     ),
     Plant(
+        "the fence of an abandoned publication is swept",
+        "publishing/leftovers.py",
+        "            drop += [(run.table, ref) for ref in (*undo, *rows)]\n",
+        "            drop += [(run.table, ref) for ref in (*undo, fence, *rows)]\n",
+        (f"{SWEEPING}the_fence_of_an_abandoned_publication_is_never_swept",),
+    ),
+    Plant(
         "a worker that is late by a moment loses its branch",
         "publishing/leftovers.py",
         "attempt.lease_until + _GRACE_MS > now",
@@ -400,6 +445,13 @@ PLANTS = (
         ("tests/unit/approval/test_release_scope.py::test_each_part_of_the_subject_is_signed",),
     ),
     Plant(
+        "a looser product file lifts what the plan wanted from a person",
+        "approval/release.py",
+        "return not manifest.manual and product is not None and not product.manual",
+        "return product is not None and not product.manual",
+        (f"{RELEASING}TestByItself::test_a_run_that_was_planned_for_a_person_waits_for_one",),
+    ),
+    Plant(
         "a verdict is not bound to its candidate",
         "approval/authorization.py",
         "    if facts.candidate_digest != facts.found_digest:\n",
@@ -421,11 +473,25 @@ PLANTS = (
         ("tests/unit/planning/test_guardrails.py::test_a_cost_cap_without_a_price_is_refused[0]",),
     ),
     Plant(
+        "a partial count of rows above the limit is no more than a warning",
+        "planning/guardrails.py",
+        "is_known = known or (most is not None and world.estimate.rows > most)",
+        "is_known = known",
+        ("tests/unit/planning/test_guardrails.py::test_one_bad_request_shows_all_its_problems",),
+    ),
+    Plant(
         "a kind that promises to publish nothing is planned",
         "planning/request.py",
         "        if self.kind in RESERVED:\n",
         "        if self.kind in ():\n",
         ("tests/unit/planning/test_request.py::test_a_kind_that_promises_to_publish_nothing_is_refused",),
+    ),
+    Plant(
+        "a command that answers in JSON asks a person",
+        "cli/app/session.py",
+        "        if self.json or self.yes:\n",
+        "        if self.yes:\n",
+        ("tests/unit/cli/test_commands.py::test_nobody_is_asked_with",),
     ),
     # ---------------------------------------------------------------------------------------------- numbers and proof
     Plant(
@@ -448,6 +514,13 @@ PLANTS = (
         "if keys is None else open_envelope(envelope, HEAD_TYPE, keys)",
         "if True else open_envelope(envelope, HEAD_TYPE, keys)",
         ("tests/unit/evidence/test_heads.py",),
+    ),
+    Plant(
+        "evidence holds a sum of a classified column",
+        "evidence/diff_summary.py",
+        '"sum_before": None if name in diff.masked else change.sum_before,',
+        '"sum_before": change.sum_before,',
+        ("tests/unit/evidence/test_bundle.py::test_sums_of_a_classified_column_are_in_no_summary",),
     ),
     Plant(
         "rows in quarantine need not add up",

@@ -12,6 +12,8 @@ RULES = "tests/spark/test_table_rules.py::test_"
 STATEMENTS = "tests/unit/engines/test_side_table_statements.py::test_"
 REFS = "tests/unit/engines/test_iceberg_refs.py::test_"
 PINS = "tests/unit/engines/test_iceberg_tags.py::test_"
+METADATA = "tests/unit/engines/test_iceberg_metadata.py::test_"
+HISTORY = "tests/unit/engines/test_iceberg_history.py::test_"
 SHADOW = "tests/unit/engines/test_iceberg_shadow.py::test_"
 COMMIT_JAVA, FILES_JAVA = "engines/iceberg/commits/ErrataCommit.java", "engines/iceberg/commits/ErrataFiles.java"
 JAVA, REFS_PY, PUBLISHED = (
@@ -171,6 +173,20 @@ IN_ICEBERG = (
         "      laterDeletes(out, table, head, sequenceNumber(table, ids), sourceId, transform);\n",
         "      laterDeletes(out, table, head, -1L, sourceId, transform);\n",
         (f"{TABLE}deletes_are_told_by_age_where_history_does_not_reach_the_base",),
+    ),
+    Plant(
+        "a file that does not count its NULLs has none",
+        "engines/iceberg/metadata/bounds.py",
+        "has_null=nulls != 0)",
+        "has_null=bool(nulls))",
+        (f"{METADATA}a_file_that_does_not_count_its_nulls_may_hold_rows_without_a_value",),
+    ),
+    Plant(
+        "a restore takes the default value of a newer column away",
+        "engines/iceberg/metadata/history.py",
+        '            elif getattr(field, "initial_default", None) is not None:\n',
+        "            elif False:\n",
+        (f"{HISTORY}a_column_that_was_added_with_a_default_value_cannot_be_put_back",),
     ),
     # ----------------------------------------------------------------------------------------------- guard and branches
     Plant(
