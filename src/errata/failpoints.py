@@ -121,11 +121,12 @@ def _pause(marker: Path) -> None:
         time.sleep(0.02)
 
 
-def _arm_from_environment(text: str) -> None:
+def arm_from_environment(text: str) -> None:
+    """Arm what ``ERRATA_FAILPOINTS`` names: ``name=action`` items, separated by commas."""
     for item in filter(None, text.split(",")):
         name, _, action = item.partition("=")
         _require_known(name)
         _armed[name] = _parse_action(action)
 
 
-_arm_from_environment(os.environ.get("ERRATA_FAILPOINTS", ""))
+arm_from_environment(os.environ.get("ERRATA_FAILPOINTS", ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -121,6 +122,8 @@ class Workspace:
     now: Callable[[], datetime]
     narrate: Callable[[str], None]
     progress: Callable[[str, int, str], ProgressListener]
+    sleep: Callable[[float], None] = time.sleep
+    """How commands wait; limits of waiting count the seconds that were asked for."""
 
     def open_run(self, run_id: str, actor: Actor) -> RunContext:
         """The run as it is now, with its sealed manifest, for this person."""

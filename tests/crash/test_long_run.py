@@ -9,17 +9,19 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from examples.clv import demo, generate, history, independent, workshop
 from examples.clv.lake import FIRST_DAY, Lake
 from examples.finsight.command import Errata
 
-import errata
+from errata.wiring import build_client, open_workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from errata.wiring.engines import ProjectEngines
 
 pytestmark = [pytest.mark.spark]
 
@@ -36,8 +38,10 @@ class Shop:
         generate.generate(self.lake.root, count=days, events_per_day=per_day)
         size = sum(path.stat().st_size for path in self.lake.events.rglob("*.parquet"))
         workshop.lay_out_over(root, chunk_kilobytes=max(1, size // chunks // 1000))
-        self.client = errata.open(str(root), spark=spark, narrate=lambda _: None)
-        history.write_history(self.client._workspace.engines.runtime.session, self.lake, count=days)
+        workspace = open_workspace(root, spark=spark, narrate=lambda _: None)
+        self.client = build_client(workspace)
+        session = cast("ProjectEngines", workspace.engines).runtime.session
+        history.write_history(session, self.lake, count=days)
 
     def approved(self, reason: str) -> tuple[str, int]:
         """A run over all days, ready to start, and its number of chunks."""

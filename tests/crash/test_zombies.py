@@ -26,6 +26,7 @@ import pytest
 
 import errata
 from support.chaos import amount
+from support.statements import watched_statements
 from support.world import TRANSFORM, World
 from support.worlds import WorldAt
 
@@ -109,16 +110,21 @@ def test_a_worker_whose_heart_stopped_learns_it_and_its_spark_jobs_are_cancelled
     world, run = world_at("approved", days=1, transform=SLOW_ONCE.replace("FLAG", str(slow)))
     monkeypatch.setenv("ERRATA_LEASE_SECONDS", "1")
     slow.touch()
-    frozen = threading.Event()
+    frozen, hearts = threading.Event(), list[str]()
+
+    def freeze_first_heart(_: str) -> None:
+        thread = threading.current_thread().name
+        if thread.startswith("heart-"):
+            hearts.append(thread)
+            if thread == hearts[0]:
+                frozen.wait(90)
+
     tracker = world.spark.sparkContext.statusTracker()
     with (
         errata.open(str(world.root), spark=world.spark, narrate=world.said.append) as first,
         ThreadPoolExecutor(1) as other,
+        watched_statements(freeze_first_heart),
     ):
-        beat = first._workspace.ledger.chunks.heartbeat
-        monkeypatch.setattr(
-            first._workspace.ledger.chunks, "heartbeat", lambda *given: frozen.wait(90) and beat(*given)
-        )
         old = other.submit(first.run, run, parallel=1, as_="ana")
         try:
             wait_until(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,9 +21,13 @@ from examples.clv.lake import FIRST_DAY, Lake, days
 from examples.finsight.pipeline import load_release
 
 import errata
+from errata.wiring import build_client, open_workspace
+from errata.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from errata.wiring.engines import ProjectEngines
 
 EXAMPLE = Path(generate.__file__).parent
 RIGHT = EXAMPLE / "transforms" / "customer_value.py"
@@ -132,15 +136,22 @@ def stamp(clock: str) -> datetime:
 @pytest.mark.spark
 class TestCorrection:
     @pytest.fixture
-    def client(self, project: Path, base_spark: SparkSession) -> Iterator[errata.Client]:
-        with errata.open(str(project), spark=base_spark, narrate=lambda _text: None) as client:
+    def workspace(self, project: Path, base_spark: SparkSession) -> Workspace:
+        return open_workspace(project, spark=base_spark, narrate=lambda _text: None)
+
+    @pytest.fixture
+    def client(self, workspace: Workspace) -> Iterator[errata.Client]:
+        with build_client(workspace) as client:
             yield client
 
-    def test_sixty_wrong_days_are_corrected_and_equal_the_raw_files(self, project: Path, client: errata.Client):
+    def test_sixty_wrong_days_are_corrected_and_equal_the_raw_files(
+        self, project: Path, workspace: Workspace, client: errata.Client
+    ):
         """Bare Spark writes the wrong history; a run interrupted half-way and joined again publishes the right one."""
         lake = Lake(project / "lake")
         # The engine's session has the project's catalog under the same name as the nightly job's.
-        history.write_history(client._workspace.engines.runtime.session, lake, count=SMALL)
+        engines = cast("ProjectEngines", workspace.engines)
+        history.write_history(engines.runtime.session, lake, count=SMALL)
         wrong = independent.compare(lake)
         assert wrong.days == SMALL
         assert wrong.rows / 2 < wrong.wrong < wrong.rows

@@ -38,7 +38,7 @@ def test_readers_see_one_group_after_the_other(make_world: Make) -> None:
     with pytest.raises(PublishHeld, match="the hold of 1h"):
         world.client.publish(run, as_="bo")
     world.live(world.days[0])
-    with later(ledger, minutes=61):
+    with later(minutes=61):
         second = world.client.publish(run, as_="bo")
         assert (numbered(second.publication_id), second.partitions) == (f"{run}-p2", world.days[1:3])
         shown = world.client.status(run)
@@ -47,14 +47,14 @@ def test_readers_see_one_group_after_the_other(make_world: Make) -> None:
         assert shown.groups.next == 3
     world.configure(APPROVER, APPROVER.replace("approver, ", ""))
     ledger = world.ledger
-    with later(ledger, minutes=122), pytest.raises(ApprovalRefused, match="no valid approval"):
+    with later(minutes=122), pytest.raises(ApprovalRefused, match="no valid approval"):
         world.client.publish(run, as_="cy")
     world.configure(APPROVER.replace("approver, ", ""), APPROVER)
     ledger = world.ledger
-    with later(ledger, minutes=122), pytest.raises(PublishConflict, match=world.days[0]):
+    with later(minutes=122), pytest.raises(PublishConflict, match=world.days[0]):
         world.client.publish(run, as_="bo")
     assert len({p.release["release"] for p in ledger.publications.list(run)}) == 1
     assert [row for row in world.rows() if row[0] in world.days[1:]] == world.expected(world.days[1:])
     world.client.rollback(run, partitions=world.days[4], reason="the newest is wrong", as_="bo")
-    with later(ledger, hours=9), pytest.raises(StateRefused, match="rolled back 1 partition"):
+    with later(hours=9), pytest.raises(StateRefused, match="rolled back 1 partition"):
         world.client.publish(run, as_="bo")

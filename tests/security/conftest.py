@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import textwrap
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -19,10 +21,11 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, DecimalType, NestedField, StringType
 
-import errata
 from errata.cli.app.session import CliEnvironment as Outside
 from errata.cli.main import main
 from errata.client import Client
+from errata.wiring import build_client, open_workspace
+from errata.workspace import Engines, Workspace
 
 PROJECT = """
 project: test
@@ -68,8 +71,24 @@ class Lab:
     """The project, open; ``errata`` runs one command on it."""
 
     root: Path
-    client: Client
+    workspace: Workspace
     environ: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.client = build_client(self.workspace)
+
+    @classmethod
+    @contextmanager
+    def open(cls, root: Path) -> Iterator[Lab]:
+        """The project in this directory."""
+        lab = cls(root, open_workspace(root, narrate=lambda _: None))
+        with lab.client:
+            yield lab
+
+    def failing(self, port: str, cause: Exception) -> Lab:
+        """The same project, where this port of the engines always fails."""
+        engines = cast("Engines", FailingPort(self.workspace.engines, port, cause))
+        return Lab(self.root, dataclasses.replace(self.workspace, engines=engines), self.environ)
 
     def errata(self, *arguments: str, person: str = "ana") -> Result:
         out, err = io.StringIO(), io.StringIO()
@@ -85,6 +104,29 @@ class Lab:
 
     def plan(self, reason: str = "doubled", product: str = "fin.sales", partitions: str = "2026-01-01") -> Any:
         return self.client.plan(product, partitions=partitions, reason=reason, as_="ana")
+
+
+class FailingPort:
+    """Engines of which one port raises ``cause`` whatever is asked."""
+
+    def __init__(self, engines: Engines, port: str, cause: Exception) -> None:
+        self._engines, self._port, self._cause = engines, port, cause
+
+    def __getattr__(self, name: str) -> Any:
+        return Failing(self._cause) if name == self._port else getattr(self._engines, name)
+
+
+class Failing:
+    """A port, or a method, whose every call fails."""
+
+    def __init__(self, cause: Exception) -> None:
+        self._cause = cause
+
+    def __getattr__(self, name: str) -> Failing:
+        return self
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise self._cause
 
 
 class Kept:
@@ -142,5 +184,5 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """One project for the tests of a module; nothing in it needs Java."""
     root = make_project(tmp_path_factory.mktemp("outside") / "project")
     make_tables(root)
-    with errata.open(str(root), narrate=lambda _: None) as client:
-        yield Lab(root, client)
+    with Lab.open(root) as lab:
+        yield lab

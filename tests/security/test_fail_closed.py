@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sqlalchemy import event
 
-import errata
 from security.conftest import Lab, Result, make_project, make_tables
 from security.corpus import assert_harmless
+from support.statements import watched_statements
 
 
 @pytest.fixture
@@ -21,18 +19,17 @@ def fresh(tmp_path: Path) -> Iterator[Lab]:
     """A project of its own: these tests break things."""
     root = make_project(tmp_path / "project")
     make_tables(root)
-    with errata.open(str(root), narrate=lambda _: None) as client:
-        yield Lab(root, client)
+    with Lab.open(root) as lab:
+        yield lab
 
 
 @contextmanager
-def failing_statement(lab: Lab, number: int) -> Iterator[list[str]]:
+def failing_statement(number: int) -> Iterator[list[str]]:
     """The n-th statement of the ledger fails as on a bad disk; the list says which it was."""
-    engine = lab.client._workspace.ledger._database.engine
     seen: list[str] = []
     hit: list[str] = []
 
-    def fail(_conn: Any, _cursor: Any, statement: str, *_: Any) -> None:
+    def fail(statement: str) -> None:
         seen.append(statement)
         if len(seen) == number:
             hit.append(statement)
@@ -40,11 +37,8 @@ def failing_statement(lab: Lab, number: int) -> Iterator[list[str]]:
             error.sqlite_errorcode = 10
             raise error
 
-    event.listen(engine, "before_cursor_execute", fail)
-    try:
+    with watched_statements(fail):
         yield hit
-    finally:
-        event.remove(engine, "before_cursor_execute", fail)
 
 
 def refused(result: Result) -> None:
@@ -55,7 +49,7 @@ def refused(result: Result) -> None:
 
 def facts(lab: Lab, run: str) -> tuple[str, int, int]:
     """State, decisions, and audited decisions of a run."""
-    ledger = lab.client._workspace.ledger
+    ledger = lab.workspace.ledger
     entries = [entry for entry in ledger.audit.entries(run) if entry.body.get("move", {}).get("to") == "approved"]
     return ledger.runs.get(run).state.value, len(ledger.approvals.list(run)), len(entries)
 
@@ -66,7 +60,7 @@ def test_an_approval_is_whole_or_not_at_all_whichever_statement_fails(fresh: Lab
     words = ("approve", plan.id, "--digest", plan.digest)
     failures = 0
     for number in range(1, 200):
-        with failing_statement(fresh, number) as hit:
+        with failing_statement(number) as hit:
             result = fresh.errata(*words, person="bo")
         if not hit:
             break
@@ -82,10 +76,10 @@ def test_an_approval_is_whole_or_not_at_all_whichever_statement_fails(fresh: Lab
 
 def test_a_plan_is_whole_or_not_at_all_whichever_statement_fails(fresh: Lab):
     """A run is recorded with manifest, chunks and audit, or there is no run."""
-    ledger = fresh.client._workspace.ledger
+    ledger = fresh.workspace.ledger
     words = ("plan", "fin.sales", "--partitions", "2026-01-01", "--reason", "doubled")
     for number in range(1, 200):
-        with failing_statement(fresh, number) as hit:
+        with failing_statement(number) as hit:
             result = fresh.errata(*words)
         if not hit:
             break
@@ -112,20 +106,14 @@ CAUSES = (
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: type(cause).__name__)
-@pytest.mark.parametrize("port", ["metadata", "code", "pins"])
-def test_nothing_is_planned_on_a_world_that_cannot_be_read(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, port: str, cause: Exception
-):
+@pytest.mark.parametrize("port", ["targets", "code", "pins"])
+def test_nothing_is_planned_on_a_world_that_cannot_be_read(lab: Lab, port: str, cause: Exception):
     """Catalog, code or tags fail with anything: the command says so, and no run comes of it."""
-    engines = lab.client._workspace.engines
-    before = len(lab.client._workspace.ledger.runs.list())
-    if port == "code":
-        monkeypatch.setattr(type(engines), "code", _raising(cause))
-    else:
-        monkeypatch.setitem(engines.__dict__, port, _Broken(cause))
-    result = lab.errata("plan", "fin.sales", "--partitions", "2026-01-02", "--reason", f"{port} {type(cause).__name__}")
-    monkeypatch.undo()
-    runs = lab.client._workspace.ledger.runs.list()
+    ledger = lab.workspace.ledger
+    before = len(ledger.runs.list())
+    words = ("plan", "fin.sales", "--partitions", "2026-01-02", "--reason", f"{port} {type(cause).__name__}")
+    result = lab.failing(port, cause).errata(*words)
+    runs = ledger.runs.list()
     if port == "pins":  # tags come after the record, and may be put again
         assert_harmless(result.out, result.err)
     else:
@@ -134,23 +122,6 @@ def test_nothing_is_planned_on_a_world_that_cannot_be_read(
         assert_harmless(result.out.replace("Traceback", ""), result.err.replace("Traceback", ""))
         assert result.err.count("error[") == 1
     assert lab.client.audit_verify().ok
-
-
-def _raising(cause: Exception) -> Callable[..., Any]:
-    def fail(*_: Any, **__: Any) -> Any:
-        raise cause
-
-    return fail
-
-
-class _Broken:
-    """A port whose every call fails."""
-
-    def __init__(self, cause: Exception) -> None:
-        self._cause = cause
-
-    def __getattr__(self, name: str) -> Any:
-        return _raising(self._cause)
 
 
 def test_a_ledger_that_is_no_ledger_is_told_in_a_sentence(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pytest
@@ -19,13 +20,14 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DecimalType, NestedField, StringType
 
-import errata
 from errata.cli.app.session import CliEnvironment as Outside
 from errata.cli.main import main
 from errata.model.partition import value_to_text
 from errata.report.page import render_page
 from errata.text.escape import is_plain
-from security.conftest import PROJECT, Kept, make_project
+from errata.wiring import build_client, open_workspace
+from errata.workspace import Engines, Workspace
+from security.conftest import PROJECT, FailingPort, Kept, make_project
 from security.corpus import (
     CONTROLS,
     FORMULAS,
@@ -43,8 +45,6 @@ from security.corpus import (
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from errata.client import Client
 
 pytestmark = pytest.mark.spark
 
@@ -87,9 +87,9 @@ checks:
 class Lake:
     """The project and an independent look at its table."""
 
-    def __init__(self, root: Path, client: Client) -> None:
-        self.root, self.client = root, client
-        self.run = ""
+    def __init__(self, root: Path, workspace: Workspace, run: str = "") -> None:
+        self.root, self.workspace, self.run = root, workspace, run
+        self.client = build_client(workspace)
 
     def rows(self) -> list[tuple[str, str, Decimal]]:
         with closing(_catalog(self.root)) as catalog:
@@ -133,8 +133,8 @@ def lake(base_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
             rows = [dict(zip(("region", "account", "gross"), row, strict=True)) for row in _expected(times)]
             table.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
     os.environ["ERRATA_CANARY"] = "from-the-environment"
-    with errata.open(str(root), spark=base_spark, narrate=lambda _: None) as client:
-        lake = Lake(root, client)
+    lake = Lake(root, open_workspace(root, spark=base_spark, narrate=lambda _: None))
+    with lake.client as client:
         assert lake.rows() == _expected(2)
         plan = client.plan(
             "fin.regions", partitions=[value_to_text(one) for one in VALUES], reason="doubled", as_="ana"
@@ -186,8 +186,6 @@ def _look(lake: Lake) -> None:
 
 def _failing_publishes(lake: Lake) -> int:
     """A dependency that fails while publishing: a sentence, no trace, no half of anything, and it can be repeated."""
-    engines = lake.client._workspace.engines
-    real = engines.publishing
     causes = [
         OSError("disk on fire /secret/path"),
         RuntimeError("boom"),
@@ -195,27 +193,12 @@ def _failing_publishes(lake: Lake) -> int:
         TimeoutError(),
     ]
     for cause in causes:
-        engines.__dict__["publishing"] = _Broken(real, cause)
-        try:
-            code, out, err = lake.errata("publish", lake.run, "--yes")
-        finally:
-            engines.__dict__["publishing"] = real
+        engines = cast("Engines", FailingPort(lake.workspace.engines, "publishing", cause))
+        broken = Lake(lake.root, dataclasses.replace(lake.workspace, engines=engines), lake.run)
+        code, out, err = broken.errata("publish", lake.run, "--yes")
         assert code != 0
         assert_harmless(out, err)
         assert lake.client.status(lake.run).state in ("validated", "publishing")
         assert lake.rows() == _expected(2)
         assert lake.client.audit_verify().ok
     return len(causes)
-
-
-class _Broken:
-    """A publishing port whose every call fails."""
-
-    def __init__(self, real: Any, cause: Exception) -> None:
-        self._real, self._cause = real, cause
-
-    def __getattr__(self, name: str) -> Any:
-        def fail(*_: Any, **__: Any) -> Any:
-            raise self._cause
-
-        return fail

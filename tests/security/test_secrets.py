@@ -159,9 +159,11 @@ def test_a_secret_in_an_error_is_hidden_wherever_the_error_goes(planted: Planted
 def test_the_ledger_keeps_references(planted: Planted):
     """What is recorded about a failure names the variable; digests and states are never touched by redaction."""
     from errata.model.audit import Actor
+    from errata.wiring import build_client, open_workspace
 
-    with package.open(str(planted.root), narrate=lambda _: None) as client:
-        ledger = client._workspace.ledger
+    workspace = open_workspace(planted.root, narrate=lambda _: None)
+    with build_client(workspace) as client:
+        ledger = workspace.ledger
         body = {"error": f"no route with {CANARIES['TOKEN']}", "list": [{"deep": CANARIES["S3_SECRET"]}]}
         entry = ledger.audit.note(None, Actor("ana", "ana", "h"), "test.noted", body)
         assert entry.body == {"error": "no route with ${TOKEN}", "list": [{"deep": "${S3_SECRET}"}]}
@@ -196,10 +198,10 @@ def test_java_is_started_without_a_secret_on_its_command_line(planted: Planted):
     from errata.engines.spark.runtime.spark_session import SparkRuntime
 
     runtime = SparkRuntime(project, (), planted.root / "log")
-    settings = public_settings(runtime._settings, runtime._redact_text)
+    settings = public_settings(runtime.settings, runtime.redact)
     assert "spark.master" in settings
     assert not leaks(json.dumps(settings))
-    assert leaks(json.dumps(runtime._settings)), "the session itself is given them"
+    assert leaks(json.dumps(runtime.settings)), "the session itself is given them"
 
 
 def test_a_loaded_project_shows_none_of_them(planted: Planted):

@@ -26,9 +26,9 @@ def in_two(text: str) -> str:
 def test_every_mode_goes_in_groups(make_world: Make, product: str) -> None:
     """What stands beside the target, and the view of it, grow group by group."""
     world = make_world(days=3, product=in_two(product))
-    run, ledger = world.to("validated"), world.ledger
+    run = world.to("validated")
     world.client.publish(run, as_="bo")
-    with later(ledger, hours=2):
+    with later(hours=2):
         last = world.client.publish(run, as_="bo")
     assert (last.state, last.partitions) == ("published", world.days[:1])
     if product == modes.BESIDE:

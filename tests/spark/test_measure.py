@@ -246,7 +246,7 @@ def test_a_task_for_each_partition_leaves_no_core_waiting_and_has_rows_enough(
     counts: list[int], is_worth_it: bool
 ) -> None:
     """On two cores the largest partition is at most half of the rows, and the mean is worth starting a task."""
-    assert aggregates._is_worth_own_tasks(counts, 2) is is_worth_it
+    assert aggregates.is_worth_own_tasks(counts, 2) is is_worth_it
 
 
 def _jobs(spark: SparkSession, lake: dict[str, Any], checks: tuple[Check, ...], days: int) -> int:

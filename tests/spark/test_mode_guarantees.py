@@ -263,7 +263,7 @@ def test_in_groups(make_world: Make, mode: Mode) -> None:
     assert mode.seen(world) == sorted(around + mode.before(world, older) + mode.after(world, newer))
     with pytest.raises(PublishHeld):
         world.client.publish(run, as_="bo")
-    with later(world.ledger, hours=2):
+    with later(hours=2):
         world.client.publish(run, as_="bo")
     assert mode.seen(world) == sorted(around + mode.after(world, world.days[1:]))
 

@@ -53,7 +53,7 @@ def test_two_processes_that_make_the_guard_at_once_leave_one_usable_guard(make_w
     from errata.engines.iceberg.commits.refs import open_branch
 
     world = make_world(days=1)
-    java = world.client._workspace.engines.java
+    java = world.engines.java
     java.bulk.snapshots(java.load(TABLE))
 
     def make(n: int) -> None:
@@ -114,10 +114,10 @@ def test_files_that_came_back_are_watched(make_world: Make, mode: Mode) -> None:
     run = world.to("published", mode.scope(world))
     world.client.rollback(run, reason="undo", as_="bo")
     world.client.status()
-    closed = [e.body["why"] for e in world.client._workspace.ledger.audit.entries() if e.action == "hazard.closed"]
+    closed = [e.body["why"] for e in world.ledger.audit.entries() if e.action == "hazard.closed"]
     came_back = mode.touches_target and mode.name != "append"
     assert closed == ([] if came_back else ["the rollback brought no files back into the table"])
-    assert len(world.client._workspace.ledger.guards.open_hazards()) == int(came_back)
+    assert len(world.ledger.guards.open_hazards()) == int(came_back)
 
 
 def test_the_guard_is_an_empty_root_and_is_put_back_when_it_was_dropped(make_world: Make) -> None:
@@ -147,7 +147,7 @@ def _without_guard(world: World) -> None:
 
 
 def _hazards_closed(world: World) -> list[str]:
-    return [e.body["why"] for e in world.client._workspace.ledger.audit.entries() if e.action == "hazard.closed"]
+    return [e.body["why"] for e in world.ledger.audit.entries() if e.action == "hazard.closed"]
 
 
 def test_files_that_an_expiry_took_are_named_and_the_hazard_stays_open(make_world: Make) -> None:
@@ -233,6 +233,6 @@ def test_readers_see_the_whole_scope_old_or_the_whole_scope_new(make_world: Make
 
 
 def _expire_by_java(world: World) -> None:
-    java = world.client._workspace.engines.java
+    java = world.engines.java
     table = java.load(TABLE)
     table.expireSnapshots().expireOlderThan(int(time.time() * 1000) + 1000).retainLast(1).commit()

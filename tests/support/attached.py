@@ -86,7 +86,7 @@ def _command(environment: dict[str, str], arguments: tuple[str, ...], said: str)
 
     os.environ.clear()
     os.environ.update(environment)
-    failpoints._arm_from_environment(
+    failpoints.arm_from_environment(
         environment.get("ERRATA_FAILPOINTS", "")
     )  # read at import, which was before the fork
     with Path(said).open("w") as errors, Path(os.devnull).open("w") as nothing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -115,7 +116,7 @@ class Office:
     @contextmanager
     def later(self, **ahead: float) -> Iterator[None]:
         """The database's clock, so much later."""
-        with later(self.ledger, **ahead):
+        with later(**ahead):
             yield
 
 
@@ -172,6 +173,9 @@ def office(
         pins=SimpleNamespace(refs=lambda _: {"main": sealed.target.base_snapshot_id}),
         history=SimpleNamespace(left=lambda *_: {}),
     )  # fmt: skip
-    workspace = Workspace(project, ledger, engines, lambda: datetime.now(UTC), said.append, lambda *_: None)  # type: ignore[arg-type,return-value]
+    workspace = Workspace(
+        project, ledger, engines, lambda: datetime.now(UTC), said.append, lambda *_: None,  # type: ignore[arg-type,return-value]
+        sleep=lambda seconds: time.sleep(min(seconds, 0.01)),
+    )  # fmt: skip
     client = Client(workspace, lambda _: (), tuple)
     return Office(ledger, workspace, client, run, sealed, bell, said, files)

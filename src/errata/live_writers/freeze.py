@@ -7,7 +7,6 @@ conflicts but replaces no check: writes of live jobs that do not cooperate are d
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -95,9 +94,9 @@ def _list_unpublished(workspace: Workspace, run: RunRecord) -> tuple[str, ...]:
 
 
 def _wait_for_writers(context: RunContext, opened: FreezeRecord) -> None:
-    ends, said = time.monotonic() + WAIT_SECONDS, False
+    waited, said = 0.0, False
     while writing := context.ledger.freezes.grant_freeze(context.run_id, context.actor):
-        if time.monotonic() > ends:
+        if waited > WAIT_SECONDS:
             context.ledger.freezes.end_freeze(context.run_id, context.actor, "live jobs went on writing")
             raise _scope_locked_error(context.run, context.manifest, opened, writing)
         if not said:
@@ -105,7 +104,8 @@ def _wait_for_writers(context: RunContext, opened: FreezeRecord) -> None:
                 f"waiting for live jobs that write already: {', '.join(map(_format_writer, writing))}"
             )
             said = True
-        time.sleep(_POLL_SECONDS)
+        context.workspace.sleep(_POLL_SECONDS)
+        waited += _POLL_SECONDS
 
 
 def _scope_locked_error(

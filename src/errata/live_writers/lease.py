@@ -63,7 +63,7 @@ def wait_for_freezes(workspace: Workspace, table: str, partitions: Partitions, w
         if time.monotonic() >= ends:
             raise _frozen_error(workspace, view)
         said = said or _announce_wait(workspace, view, wait)
-        time.sleep(_POLL_SECONDS)
+        workspace.sleep(_POLL_SECONDS)
     return view
 
 
@@ -85,7 +85,7 @@ def acquire_write_lease(
             workspace.ledger.audit.note(view.by[0].run_id, actor, "live.turned_away", told)
             raise _frozen_error(workspace, view)
         said = said or (view.frozen and _announce_wait(workspace, view, wait))
-        time.sleep(_POLL_SECONDS if view.frozen else 0)
+        workspace.sleep(_POLL_SECONDS if view.frozen else 0)
     lease = Lease(target.table, wanted, workspace, token)
     try:
         with _keep_lease_alive(lease):

@@ -102,7 +102,7 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
             drop += [(run.table, ref) for ref in (fence, *rows)]
         else:
             drop += [(run.table, ref) for ref in (*undo, fence, *rows)]
-    drop += [*_find_side_branches(workspace, run, manifest), *_find_carried_branches(workspace, run, manifest)]
+    drop += [*find_side_branches(workspace, run, manifest), *_find_carried_branches(workspace, run, manifest)]
     table = quarantine_table(run.table, run.run_id)
     if not is_undoable:  # unconditionally: attempts that were never adopted may also have created the table
         drop.append((table, WHOLE_TABLE))
@@ -112,7 +112,7 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
     return [(table, ref) for table, ref in drop if ref != GUARD], kept
 
 
-def _find_side_branches(workspace: Workspace, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
+def find_side_branches(workspace: Workspace, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
     """Branches of side tables whose rows never landed because their process died."""
     # publications with an open outbox entry are left out: a process may be writing to their branch right now
     owing = {pub_id for _, pub_id, _ in workspace.ledger.facts.list_outbox(run.table)}

@@ -7,6 +7,7 @@ computed.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -47,6 +48,7 @@ def open_workspace(
     spark: SparkSession | None = None,
     build_engines: Callable[[Project, Ledger], Engines] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    sleep: Callable[[float], None] = time.sleep,
     narrate: Callable[[str], None] | None = None,
     progress: Callable[[str, int, str], ProgressListener] | None = None,
 ) -> Workspace:
@@ -63,6 +65,7 @@ def open_workspace(
         now=now,
         narrate=lambda text: say(loaded.redact(text)),
         progress=progress or _NoProgress,
+        sleep=sleep,
     )
 
 

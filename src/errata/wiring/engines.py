@@ -274,7 +274,7 @@ class ProjectEngines:
         """Computation of chunks on Spark."""
         from errata.engines.spark.compute.chunks import SparkChunkEngine
 
-        cache = _choose_code_cache(Path(self._project.root))
+        cache = choose_code_cache(Path(self._project.root))
         return SparkChunkEngine(self.runtime, self._files, self.sources, cache, self.quarantine.ensure)
 
     @cached_property
@@ -350,7 +350,7 @@ class _NoSuppressions:
         return ()
 
 
-def _choose_code_cache(root: Path) -> Path:
+def choose_code_cache(root: Path) -> Path:
     """The cache in the project, or a temporary directory if that is read-only, as in a cluster's unpacked archive."""
     own = root / ".errata" / "cache"
     there = next(place for place in (own, *own.parents) if place.exists())

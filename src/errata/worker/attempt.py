@@ -115,7 +115,7 @@ def _stage_and_adopt(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> No
             cost=cost,
         )
 
-    retry_ledger_call(adopt, job.workspace.narrate)
+    retry_ledger_call(adopt, job.workspace)
     failpoint("stage.after_adopt")
     job.progress.advance(len(work.chunk.partitions), staged.rows)
 
@@ -139,7 +139,7 @@ def _record_failure(job: RunJob, attempt: AttemptRecord, error: ErrataError, *, 
                     fate=error_policy(error, job.attempts),
                     lost_worker=lost_worker,
                 ),
-                job.workspace.narrate,
+                job.workspace,
             )
             told = f"; {fate.why}" if fate.why else f"; again in {fate.wait_seconds:.0f} s" if fate.wait_seconds else ""
             job.workspace.narrate(f"chunk {attempt.chunk_id} failed: {error.message}{told}")

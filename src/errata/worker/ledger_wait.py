@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from errata.errors import LedgerUnavailable
+from errata.workspace import Workspace
 
 T = TypeVar("T")
 
@@ -14,7 +15,7 @@ MAX_WAIT_SECONDS = 1800.0
 _PAUSE_SECONDS = 5.0
 
 
-def retry_ledger_call(act: Callable[[], T], narrate: Callable[[str], None]) -> T:
+def retry_ledger_call(act: Callable[[], T], workspace: Workspace) -> T:
     """Retry ``act`` until the ledger answers; raise its ``LedgerUnavailable`` after half an hour."""
     ends, said = time.monotonic() + MAX_WAIT_SECONDS, False
     while True:
@@ -24,6 +25,6 @@ def retry_ledger_call(act: Callable[[], T], narrate: Callable[[str], None]) -> T
             if time.monotonic() > ends:
                 raise
             if not said:
-                narrate(f"the ledger does not answer, waiting: {error.message}")
+                workspace.narrate(f"the ledger does not answer, waiting: {error.message}")
                 said = True
-            time.sleep(_PAUSE_SECONDS)
+            workspace.sleep(_PAUSE_SECONDS)

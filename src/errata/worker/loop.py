@@ -51,7 +51,7 @@ class _LoopState:
     taken: int = 0
     said: str = ""
     is_held: bool = False
-    paused_since: float | None = None
+    paused_seconds: float = 0.0
     next_budget: float = 0.0
 
 
@@ -97,7 +97,7 @@ def _run_loop(loop: _LoopState, pool: ThreadPoolExecutor) -> None:
         elif _is_finished(loop):
             return
         else:
-            time.sleep(_POLL_SECONDS)
+            loop.job.workspace.sleep(_POLL_SECONDS)
 
 
 def _submit_attempt(loop: _LoopState, pool: ThreadPoolExecutor, attempt: AttemptRecord) -> None:
@@ -113,7 +113,7 @@ def _submit_attempt(loop: _LoopState, pool: ThreadPoolExecutor, attempt: Attempt
 
 
 def _retry_ledger(loop: _LoopState, act: Callable[[], T]) -> T:
-    return retry_ledger_call(act, loop.job.workspace.narrate)
+    return retry_ledger_call(act, loop.job.workspace)
 
 
 def _collect_finished(loop: _LoopState) -> None:
@@ -188,9 +188,9 @@ def _is_finished(loop: _LoopState) -> bool:
     state, counts = _retry_ledger(loop, lambda: (ledger.runs.get(run_id).state, ledger.progress.counts(run_id)))
     if state is RunState.PAUSED:
         _narrate_once(loop, f"the run is paused; errata resume {run_id}")
-        loop.paused_since = loop.paused_since or time.monotonic()
-        return time.monotonic() - loop.paused_since > MAX_PAUSED_SECONDS
-    loop.paused_since = None
+        loop.paused_seconds += _POLL_SECONDS
+        return loop.paused_seconds > MAX_PAUSED_SECONDS
+    loop.paused_seconds = 0.0
     if state is not RunState.RUNNING or not (counts.pending or counts.running):
         return True
     if counts.running:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from errata.commands.compute.run import _start_run
+from errata.commands.compute.run import start_run
 from errata.errors import ApprovalRefused, PermissionRefused, StateRefused, UsageError
 from errata.failpoints import arm
 from errata.model.approval import ApprovalRules
@@ -158,7 +158,7 @@ def test_an_approval_grows_old(make: Make):
     with workspace.later(days=8):
         run = workspace.ledger.runs.get(workspace.run.run_id)
         with pytest.raises(ApprovalRefused, match=r"0 of 1 approval; that of bo is of .* and counts for 7d") as refused:
-            _start_run(RunContext(workspace.workspace, ANA, run, workspace.manifest))
+            start_run(RunContext(workspace.workspace, ANA, run, workspace.manifest))
         assert f"approve again: errata approve {run.run_id} --digest {run.manifest_digest}" in refused.value.hint
         shown = workspace.client.show(run.run_id).quorum
         assert not shown.met
@@ -166,7 +166,7 @@ def test_an_approval_grows_old(make: Make):
         again = workspace.approve("bo")
         assert (again.state, again.already, again.quorum.met) == ("approved", False, True)
         assert (
-            _start_run(
+            start_run(
                 RunContext(workspace.workspace, ANA, workspace.ledger.runs.get(run.run_id), workspace.manifest)
             ).state.value
             == "running"
@@ -180,7 +180,7 @@ def test_an_approver_who_lost_the_role_no_longer_counts(make: Make):
     workspace.approve("bo")
     workspace.staff(bo=Person("bo", (Role.PUBLISHER,)))
     with pytest.raises(ApprovalRefused, match="that of bo needs the role approver, now gone"):
-        _start_run(
+        start_run(
             RunContext(workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest)
         )
     assert workspace.approve("cy").quorum.people == ("cy",)
@@ -237,7 +237,7 @@ class TestBreakGlass:
         workspace.approve("dana", break_glass="now")
         workspace.staff(dana=None)
         with pytest.raises(ApprovalRefused, match="needs the role break_glass, now gone"):
-            _start_run(
+            start_run(
                 RunContext(
                     workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest
                 )
@@ -269,7 +269,7 @@ class TestBreakGlass:
             workspace.approve("dana", break_glass="now")
         assert (workspace.state, workspace.bell.heard) == ("approved", [])
         assert workspace.client.show(workspace.run.run_id).break_glass.alarm == "not rung yet"
-        _start_run(
+        start_run(
             RunContext(workspace.workspace, ANA, workspace.ledger.runs.get(workspace.run.run_id), workspace.manifest)
         )
         assert len(workspace.bell.heard) == 1

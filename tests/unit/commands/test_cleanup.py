@@ -9,7 +9,7 @@ from typing import Any
 from errata.canonical import canonical_bytes, sha256, to_plain
 from errata.model.manifest import Chunk, InputPin
 from errata.model.run import RunState
-from errata.publishing.leftovers import _find_side_branches
+from errata.publishing.leftovers import find_side_branches
 from support.office import ANA, DAYS, office
 
 PAID, OWED = "errata_bf-1-p1_rows1_0a1b2c3d", "errata_bf-1-r2_rows1_4e5f6a7b"
@@ -28,7 +28,7 @@ def test_rows_of_a_debt_that_someone_may_be_paying_are_left_alone():
     workspace = SimpleNamespace(ledger=ledger, engines=SimpleNamespace(pins=pins))
     publish = SimpleNamespace(corrections="lake.c", versions=None)
     run, manifest = SimpleNamespace(run_id="bf-1", table="lake.t"), SimpleNamespace(publish=publish)
-    assert _find_side_branches(workspace, run, manifest) == [("lake.c", PAID)]  # type: ignore[arg-type]
+    assert find_side_branches(workspace, run, manifest) == [("lake.c", PAID)]  # type: ignore[arg-type]
 
 
 def test_cleanup_drops_the_tags_of_a_rebase_with_the_rest_of_a_finished_run(tmp_path: Path):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from errata.commands.plan.plan import _override_hint, make_plan
+from errata.commands.plan.plan import make_plan, override_hint
 from errata.ledger import Ledger
 from errata.model.audit import Actor
 from errata.model.partition import Grain
@@ -95,5 +95,5 @@ def test_a_refused_plan_says_which_rules_can_be_set_aside():
     """By name, and none where no override helps."""
     overlap, cost = (GuardrailResult(rule, "refuse", "no") for rule in ("overlap", "cost"))
     append = GuardrailResult("append", "refuse", "no", final=True)
-    assert _override_hint([overlap, cost]).endswith('--override overlap="WHY" --override cost="WHY"')
-    assert _override_hint([overlap, append]) == "no override sets aside append: ask for something else"
+    assert override_hint([overlap, cost]).endswith('--override overlap="WHY" --override cost="WHY"')
+    assert override_hint([overlap, append]) == "no override sets aside append: ask for something else"

@@ -9,7 +9,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, LongType, StringType
 
-from errata.engines.iceberg.metadata.history import IcebergHistory, _format_application
+from errata.engines.iceberg.metadata.history import IcebergHistory, format_application
 from errata.engines.iceberg.metadata.tables import TableLoader
 from errata.errors import NotFound
 from errata.model.partition import Grain
@@ -172,4 +172,4 @@ def test_a_wider_type_fits(reader: IcebergHistory, lake: Lake):
 )
 def test_whoever_wrote_is_told_by_name_and_id(summary: dict[str, str], told: str):
     """As far as the engine says."""
-    assert _format_application(summary) == told
+    assert format_application(summary) == told

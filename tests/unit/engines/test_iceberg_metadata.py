@@ -24,7 +24,7 @@ from pyiceberg.transforms import (
 from pyiceberg.typedef import Record
 
 from errata.canonical import digest_of
-from errata.engines.iceberg.metadata.data_files import LiveFile, _attach_deletes, fingerprint_files
+from errata.engines.iceberg.metadata.data_files import LiveFile, attach_deletes, fingerprint_files
 from errata.engines.iceberg.metadata.history import IcebergHistory
 from errata.errors import NotFound, UsageError
 from errata.model.calendar_math import ordinal_at
@@ -398,8 +398,8 @@ def entry(path: str, content: int, sequence: int, where: Any = HERE, only: bytes
 def test_a_delete_file_is_expected_when_a_scan_would_apply_it(delete: LiveFile, is_kept: bool):
     """Sequence numbers, partition and the one file it names decide; a global equality delete hits everything."""
     kept = (
-        _attach_deletes([entry("a", 0, 1), delete], [])
+        attach_deletes([entry("a", 0, 1), delete], [])
         if delete.partition[1]
-        else _attach_deletes([entry("a", 0, 1)], [delete])
+        else attach_deletes([entry("a", 0, 1)], [delete])
     )
     assert [file.path for file in kept] == (["a", "d"] if is_kept else ["a"])

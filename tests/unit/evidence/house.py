@@ -112,6 +112,11 @@ class House:
         return cls(root, ledger, workspace, load_signing_key("errata.key", root), measurer)
 
     @property
+    def url(self) -> str:
+        """Where the ledger is, for someone with a connection of their own."""
+        return f"sqlite:///{self.root / 'ledger.db'}"
+
+    @property
     def project(self) -> Project:
         return self.workspace.project
 

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from types import SimpleNamespace
 import pytest
 
 import errata.evidence.verifier as module
-from errata.commands.upkeep.evidence import _refuse_secrets
+from errata.commands.upkeep.evidence import refuse_secrets_in_bundle
 from errata.errors import AuditBroken, KeyRefused, Refused
 from errata.evidence.members import read_verifier_source
 from errata.evidence.verifier import INDEX, MOVES, Report, lines, verify
@@ -25,6 +26,7 @@ from errata.model.product.project import EvidenceSettings
 from errata.model.run import RUN_MOVES, RunState
 from unit.evidence.forging import packed, unpacked
 from unit.evidence.house import BLOCKED, DAYS, OK, SECRET_ROW, House
+from unit.ledger.shell import Shell
 
 NewHouse = Callable[..., House]
 GOLDENS = Path(__file__).parent / "goldens"
@@ -220,11 +222,9 @@ def test_a_broken_audit_gives_no_evidence(new_house: NewHouse):
     house = new_house()
     run_id = house.published()
 
-    def spoil(conn: object) -> None:
-        conn.exec_driver_sql("DROP TRIGGER audit_no_update")  # type: ignore[attr-defined]
-        conn.exec_driver_sql("UPDATE audit SET at = 'never' WHERE seq = 2")  # type: ignore[attr-defined]
-
-    house.ledger._database.bare(spoil)
+    with closing(Shell(house.url)) as shell:
+        shell.drop_rule("audit", "audit_no_update")
+        shell.execute("UPDATE audit SET at = 'never' WHERE seq = 2")
     with pytest.raises(AuditBroken, match="entry 2"):
         house.export(run_id)
 
@@ -397,7 +397,7 @@ def test_a_secret_is_found_in_whatever_form_it_is_written(name: str, value: str,
     """By the variable's name in any letter case, as a password in an address, as a line of a key; in JSON and HTML."""
     project = SimpleNamespace(secrets={name: value}, credentials=())
     with pytest.raises(Refused, match=name) as refused:
-        _refuse_secrets(SimpleNamespace(project=project), {"cover.html": f"x {written} y".encode()})  # type: ignore[arg-type]
+        refuse_secrets_in_bundle(SimpleNamespace(project=project), {"cover.html": f"x {written} y".encode()})  # type: ignore[arg-type]
     assert "c4nary" not in refused.value.message
 
 
@@ -405,7 +405,7 @@ def test_values_that_are_no_secrets_may_be_in_evidence():
     """A bucket, a region, a host: they are in paths and settings."""
     project = SimpleNamespace(secrets={"BUCKET": "finance-lake", "LAKE": "https://lake.example"}, credentials=())
     content = b"s3://finance-lake/x https://lake.example"
-    _refuse_secrets(SimpleNamespace(project=project), {"manifest.json": content})  # type: ignore[arg-type]
+    refuse_secrets_in_bundle(SimpleNamespace(project=project), {"manifest.json": content})  # type: ignore[arg-type]
 
 
 def test_nothing_in_a_bundle_is_obeyed_by_the_terminal_of_whoever_verifies_it():

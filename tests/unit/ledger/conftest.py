@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from errata.ledger import Ledger
+from errata.ledger.db.database import Database
 from support.postgres import PostgresServer
 from unit.ledger.shell import Shell
 
@@ -62,6 +63,14 @@ def ledger(url: str) -> Iterator[Ledger]:
     """A fresh ledger."""
     with Ledger.open(url) as opened:
         yield opened
+
+
+@pytest.fixture
+def database(url: str, ledger: Ledger) -> Iterator[Database]:
+    """Connections of one's own to the database of this test's ledger."""
+    opened = Database(url)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy.event import listen
 
 from errata.canonical import sha256
 from errata.errors import (
@@ -23,8 +22,9 @@ from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
 from errata.model.manifest import Chunk
 from errata.model.run import RUN_MOVES, AttemptState, ChunkState, PublicationState, RunState
 from errata.ports.measure import Measurement
-from support.clock import set_clock
+from support.clock import stopped_clock
 from support.ids import numbered
+from support.statements import watched_statements
 from unit.ledger.steps import (
     ALIVE,
     ANA,
@@ -413,8 +413,8 @@ class ChunkContract:
         bring(ledger, "bf-2", S.RUNNING)
         adopt(ledger, must_claim(ledger, "bf-2"), rows=5)
         said: list[str] = []
-        listen(ledger._database.engine, "before_cursor_execute", lambda *args: said.append(args[2]))
-        counts = ledger.progress.counts_by_run()
+        with watched_statements(said.append):
+            counts = ledger.progress.counts_by_run()
         assert [sql.split()[0] for sql in said] == ["BEGIN", "SELECT"]
         assert counts == {name: ledger.progress.counts(name) for name in ("bf-1", "bf-2")}
         assert ledger.progress.counts("bf-3").total == 0
@@ -718,11 +718,9 @@ class PublicationContract:
         noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
         run_in(ledger, S.VALIDATED, "bf-1", DAYS[:1])
         run_in(ledger, S.VALIDATED, "bf-2", DAYS[:1])
-        clock = ledger._database._clock, ledger._database._head
         for run_id, at in (("bf-1", noon), ("bf-2", noon - timedelta(hours=1))):
-            set_clock(ledger, at)
-            publish(ledger, run_id, DAYS[:1])
-        ledger._database._clock, ledger._database._head = clock
+            with stopped_clock(at):
+                publish(ledger, run_id, DAYS[:1])
         for moment in (noon - timedelta(hours=1), noon, noon + timedelta(hours=1)):
             (row,) = ledger.partitions.accepted_at(moment, TABLE)
             assert row.run_id == "bf-2"

@@ -24,13 +24,23 @@ class Shell:
         else:
             self._conn = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
 
-    def execute(self, sql: str) -> Any:
-        """The driver's cursor."""
-        return self._conn.execute(sql)
+    def execute(self, sql: str, *values: Any) -> Any:
+        """The driver's cursor; each ``?`` of the statement gets a value."""
+        return self._conn.execute(sql.replace("?", "%s") if self.is_postgres else sql, *([values] if values else []))
 
     def drop_rule(self, table: str, name: str) -> None:
         """Remove a trigger, as the owner of the tables can."""
         self.execute(f"DROP TRIGGER {name} ON {table}" if self.is_postgres else f"DROP TRIGGER {name}")
+
+    def disarm(self, *tables: str) -> None:
+        """Remove every trigger of these tables, as their owner can."""
+        for table in tables:
+            if self.is_postgres:
+                self.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+                continue
+            rules = self.execute("SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?", table)
+            for (name,) in rules.fetchall():
+                self.execute(f"DROP TRIGGER {name}")
 
     def replace(self, table: str, key: str) -> str:
         """A statement that would put a row in the place of another one, as far as this database can."""

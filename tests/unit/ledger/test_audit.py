@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,14 +20,14 @@ from hypothesis.strategies import (
     permutations,
     sampled_from,
 )
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Pool, event, text
 
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import EngineError, ManifestTampered, StateRefused
 from errata.ledger import Ledger, entry_hash
 from errata.ledger.audit.chain import link_bytes, verify_chain
 from errata.ledger.audit.measurement_digest import digest_measurements
-from errata.ledger.schema.definition import manifest, part
+from errata.ledger.db.database import Database
 from errata.model.audit import GENESIS
 from errata.model.run import RunState
 from errata.ports.measure import Measurement
@@ -44,7 +46,7 @@ NUMBERS = (
 
 
 @pytest.fixture
-def log(ledger: Ledger) -> Iterator[Connection]:
+def log(ledger: Ledger, database: Database, shell: Shell) -> Iterator[Connection]:
     """A connection inside a transaction on a log of about twenty entries, with every trigger gone."""
     run_in(ledger, RunState.VALIDATED)
     publish(ledger, "bf-1")
@@ -57,20 +59,9 @@ def log(ledger: Ledger) -> Iterator[Connection]:
         ledger.runs.move("bf-2", RunState.PUBLISHED, actor=ANA)
     for word in ("one", "two", "three"):
         ledger.audit.note("bf-2", ANA, "note", {"word": word})
-    for name in ("audit", "run", "audit_head"):
-        ledger._database.bare(lambda conn, name=name: _disarm(conn, name))
-    with ledger._database.engine.connect().execution_options(errata_write=True) as conn:
+    shell.disarm("audit", "run", "audit_head")
+    with database.engine.connect().execution_options(errata_write=True) as conn:
         yield conn
-
-
-def _disarm(conn: Connection, table: str) -> None:
-    """What the owner of the database can always do."""
-    if conn.dialect.name == "postgresql":
-        conn.exec_driver_sql(f"ALTER TABLE {table} DISABLE TRIGGER USER")
-        return
-    names = conn.execute(text("SELECT name FROM sqlite_master WHERE type='trigger' AND tbl_name=:t"), {"t": table})
-    for name in names.scalars().all():
-        conn.exec_driver_sql(f"DROP TRIGGER {name}")
 
 
 def outside(log: Connection, pragma: str) -> None:
@@ -223,14 +214,12 @@ def test_a_change_that_was_not_logged_is_named(log: Connection):
         assert "planned with" in str(verify_chain(log).reason)
 
 
-def test_a_run_that_is_gone_is_named(ledger: Ledger, log: Connection):
+def test_a_run_that_is_gone_is_named(shell: Shell, log: Connection):
     """Removing a run whole leaves the log that speaks of it."""
     if log.dialect.name == "postgresql":
         keys = "SELECT conrelid::regclass::text, conname FROM pg_constraint WHERE confrelid = 'run'::regclass"
-        for table, name in ledger._database.read(lambda conn: conn.exec_driver_sql(keys).all()):
-            ledger._database.bare(
-                lambda conn, t=table, n=name: conn.exec_driver_sql(f"ALTER TABLE {t} DROP CONSTRAINT {n}")
-            )
+        for table, name in shell.execute(keys).fetchall():
+            shell.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
     else:
         outside(log, "PRAGMA foreign_keys = OFF")
     with Tampered(log, "DELETE FROM run WHERE run_id = 'bf-2'"):
@@ -238,7 +227,7 @@ def test_a_run_that_is_gone_is_named(ledger: Ledger, log: Connection):
 
 
 @pytest.fixture
-def measured(ledger: Ledger) -> Iterator[Connection]:
+def measured(ledger: Ledger, database: Database, shell: Shell) -> Iterator[Connection]:
     """A connection to a ledger with two measured candidates, the first judged, and no trigger on their numbers."""
     run_in(ledger, RunState.STAGED)
     for n in (1, 2):
@@ -248,8 +237,8 @@ def measured(ledger: Ledger) -> Iterator[Connection]:
     ledger.candidates.record_measurements("bf-1", 1, NUMBERS, ANA)
     ledger.candidates.record_measurements("bf-1", 2, NUMBERS, ANA)
     judge(ledger, passed=True)
-    ledger._database.bare(lambda conn: _disarm(conn, "measurement"))
-    with ledger._database.engine.connect().execution_options(errata_write=True) as conn:
+    shell.disarm("measurement")
+    with database.engine.connect().execution_options(errata_write=True) as conn:
         yield conn
 
 
@@ -331,12 +320,12 @@ def test_a_digest_is_of_the_numbers_and_not_of_their_order(draw: DataObject):
     assert (digest_measurements(numbers) == digest_measurements(others)) == (Counter(numbers) == Counter(others))
 
 
-def test_a_tampered_manifest_stops_the_run(ledger: Ledger):
+def test_a_tampered_manifest_stops_the_run(ledger: Ledger, shell: Shell):
     """Bytes that no longer have their digest are refused, and the refusal is on the record."""
     run = plan(ledger)
     assert ledger.runs.manifest_bytes("bf-1") == manifest_bytes("bf-1")
-    ledger._database.bare(lambda conn: _disarm(conn, "manifest"))
-    ledger._database.bare(lambda conn: conn.execute(manifest.update().values(content=manifest_bytes("bf-1") + b" ")))
+    shell.disarm("manifest")
+    shell.execute("UPDATE manifest SET content = ?", manifest_bytes("bf-1") + b" ")
     for attempt in (
         lambda: ledger.runs.manifest_bytes("bf-1", BO),
         lambda: ledger.runs.manifest("bf-1", BO),
@@ -350,11 +339,11 @@ def test_a_tampered_manifest_stops_the_run(ledger: Ledger):
     assert ledger.runs.get("bf-1").state is RunState.PLANNED
 
 
-def test_a_tampered_part_is_refused(ledger: Ledger):
+def test_a_tampered_part_is_refused(ledger: Ledger, shell: Shell):
     """Parts are hashed again when they are read."""
     digest = ledger.parts.put(b"files")
-    ledger._database.bare(lambda conn: _disarm(conn, "part"))
-    ledger._database.bare(lambda conn: conn.execute(part.update().values(content=b"other files")))
+    shell.disarm("part")
+    shell.execute("UPDATE part SET content = ?", b"other files")
     with pytest.raises(ManifestTampered):
         ledger.parts.get(digest)
 
@@ -380,32 +369,43 @@ def test_without_an_audit_entry_nothing_happens(ledger: Ledger, shell: Shell):
     assert ledger.approvals.list("bf-1") == ()
 
 
+@contextmanager
+def pages_at_most(pages: int) -> Iterator[None]:
+    """Inside this block no connection can make its file larger than so many pages."""
+
+    def limit(conn: Any, *_: object) -> None:
+        conn.execute(f"PRAGMA max_page_count = {pages}")
+
+    event.listen(Pool, "checkout", limit)
+    try:
+        yield
+    finally:
+        event.remove(Pool, "checkout", limit)
+
+
 @sqlite_only
-def test_a_full_disk_stops_the_ledger_and_nothing_else(ledger: Ledger):
+def test_a_full_disk_stops_the_ledger_and_nothing_else(ledger: Ledger, shell: Shell):
     """No state moves on a full disk, the error says so, and work goes on when there is space again."""
     plan(ledger)
     bring(ledger, "bf-1", RunState.RUNNING)
     attempt = must_claim(ledger)
-    pages = ledger._database.read(lambda conn: conn.exec_driver_sql("PRAGMA page_count").scalar())
-    ledger._database.close()
-    with ledger._database.engine.connect() as conn:
-        conn.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(EngineError, match="full"):
-        deque((ledger.audit.note("bf-1", ANA, "filling", {"x": "y" * 5000}) for _ in range(200)), maxlen=0)
-    before = ledger.audit.entries()
-    with pytest.raises(EngineError, match="full") as full:
-        ledger.parts.put(b"z" * 100_000)
-    assert "nothing was changed" in str(full.value.state)
-    assert ledger.audit.entries() == before
-    with ledger._database.engine.connect() as conn:
-        conn.exec_driver_sql("PRAGMA max_page_count = 1000000")
+    (pages,) = shell.execute("PRAGMA page_count").fetchone()
+    with pages_at_most(pages):
+        with pytest.raises(EngineError, match="full"):
+            deque((ledger.audit.note("bf-1", ANA, "filling", {"x": "y" * 5000}) for _ in range(200)), maxlen=0)
+        before = ledger.audit.entries()
+        with pytest.raises(EngineError, match="full") as full:
+            ledger.parts.put(b"z" * 100_000)
+        assert "nothing was changed" in str(full.value.state)
+        assert ledger.audit.entries() == before
+    ledger.close()  # a connection keeps its limit
     adopt(ledger, attempt)
     assert ledger.audit.verify().ok
 
 
-def test_bodies_are_canonical_json(ledger: Ledger):
+def test_bodies_are_canonical_json(ledger: Ledger, shell: Shell):
     """What is stored is what is hashed, byte for byte."""
     ledger.audit.note(None, ANA, "note", {"ü": "Straße", "a": [1, None, True]})
-    (stored,) = ledger._database.read(lambda conn: conn.execute(text("SELECT body FROM audit")).scalars().all())
+    ((stored,),) = shell.execute("SELECT body FROM audit").fetchall()
     assert stored == '{"a":[1,null,true],"ü":"Straße"}'
     assert json.loads(stored) == ledger.audit.entries()[0].body

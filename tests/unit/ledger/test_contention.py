@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from errata.errors import EngineError
 from errata.ledger import Ledger, current_owner, is_owner_dead
-from errata.ledger.db import database, postgres, sqlite
+from errata.ledger.db.database import Database, Tx
 from errata.model.run import AttemptState, RunState
 from support.chaos import amount
 from support.ids import numbered
@@ -116,25 +117,24 @@ def test_a_killed_worker_is_taken_over_at_once(ledger: Ledger, url: str, tmp_pat
     adopt(ledger, attempt)
 
 
-def test_a_lock_held_for_long_is_waited_for(ledger: Ledger, url: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_lock_held_for_long_is_waited_for(database: Database, url: str):
     """A busy database is tried again as a whole transaction; for ever is not waited."""
-    monkeypatch.setattr(sqlite, "_BUSY_TIMEOUT_SECONDS", 0.01)
-    monkeypatch.setitem(postgres._OPTIONS, "lock_timeout", "10ms")
-    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.5)
-    with Ledger.open(url) as other:
+    soon = "timeout=0.01" if url.startswith("sqlite") else "options=-c lock_timeout=10ms"
+    with closing(Database(f"{url}?{soon}", busy_seconds=0.5)) as other:
+        other.read(other.clock)  # it is open; an error while opening would be another one
         calls: list[int] = []
 
-        def work(tx: database.Tx) -> int:
+        def work(tx: Tx) -> int:
             calls.append(tx.head_seq)
             return tx.head_seq
 
-        def hold(tx: database.Tx) -> None:
+        def hold(_: Tx) -> None:
             with pytest.raises(EngineError, match="lock"):
-                other._database.write(work)
+                other.write(work)
 
-        ledger._database.write(hold)
+        database.write(hold)
         assert calls == []
-        assert other._database.write(work) == 0
+        assert other.write(work) == 0
 
 
 @pytest.mark.parametrize("skew", [-600, 600])

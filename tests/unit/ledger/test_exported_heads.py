@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -16,12 +17,12 @@ from sqlalchemy import Connection, text
 from errata.canonical import canonical_bytes, to_plain
 from errata.ledger import Ledger, entry_hash
 from errata.ledger.audit.chain import verify_chain
+from errata.ledger.db.database import Database
 from errata.ledger.schema.definition import audit
 from errata.model.audit import GENESIS, Actor, AuditEntry, Head
 from errata.views import AuditView
 from unit.ledger.shell import Shell
 from unit.ledger.steps import ANA, BO, plan
-from unit.ledger.test_audit import _disarm
 
 ENTRIES, EVERY, PEOPLE = 50, 10, 2
 
@@ -63,13 +64,16 @@ def rehashed(entries: list[AuditEntry]) -> list[AuditEntry]:
 
 @pytest.fixture(scope="module")
 def forger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forger]:
-    path = tmp_path_factory.mktemp("witnessed") / "ledger.db"
-    with Ledger.open(f"sqlite:///{path}") as ledger:
+    url = f"sqlite:///{tmp_path_factory.mktemp('witnessed') / 'ledger.db'}"
+    with Ledger.open(url) as ledger:
         for number in range(ENTRIES):
             ledger.audit.note(None, (ANA, BO)[number % 2], "note", {"number": number, "note": f"note {number}"})
-        for name in ("audit", "audit_head"):
-            ledger._database.bare(lambda conn, name=name: _disarm(conn, name))
-        with ledger._database.engine.connect().execution_options(errata_write=True) as conn:
+        with closing(Shell(url)) as shell:
+            shell.disarm("audit", "audit_head")
+        with (
+            closing(Database(url)) as database,
+            database.engine.connect().execution_options(errata_write=True) as conn,
+        ):
             yield Forger(conn, ledger.audit.entries(), ledger.ledger_id)
 
 

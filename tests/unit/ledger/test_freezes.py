@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from sqlalchemy import text
 
 from errata.errors import StateRefused
 from errata.ledger import FreezeRecord, Ledger, Owner, current_owner
 from errata.model.run import RunState
+from support.clock import later
 from support.memory import in_memory
 from unit.ledger.machines import SIZES, follow
 from unit.ledger.shell import Shell, refused
@@ -37,20 +37,6 @@ def begun(
     ledger: Ledger, token: str, days: tuple[str, ...] = DAYS[:1], owner: Owner = ALIVE, lease: float = 120.0
 ) -> tuple[FreezeRecord, ...]:
     return ledger.freezes.begin_live_write(token, TABLE, days, owner, lease)
-
-
-@contextmanager
-def later(ledger: Ledger, seconds: float) -> Iterator[None]:
-    """The database's clock, so much later."""
-    database = ledger._database
-    before = database._clock, database._head
-    at, now_ms = ledger.now(), ledger.now_ms() + int(seconds * 1000)
-    clock = f"SELECT '{at}', CAST({now_ms} AS BIGINT)"
-    database._clock, database._head = text(clock), text(f"{clock}, seq, hash FROM audit_head")
-    try:
-        yield
-    finally:
-        database._clock, database._head = before
 
 
 class TestFreezes:
@@ -154,7 +140,7 @@ class TestFreezes:
         run_in(ledger, S.RUNNING)
         opened(ledger)
         ledger.freezes.grant_freeze("bf-1", ANA)
-        with later(ledger, IDLE + 1):
+        with later(seconds=IDLE + 1):
             assert ledger.freezes.find_freezes(TABLE, DAYS) == ()
             assert not ledger.freezes.renew_freeze("bf-1", IDLE)
             assert begun(ledger, "a") == ()
@@ -167,13 +153,13 @@ class TestFreezes:
         run_in(ledger, S.RUNNING)
         first = opened(ledger)
         for hours in range(1, 8):
-            with later(ledger, hours * 3590):
+            with later(seconds=hours * 3590):
                 assert ledger.freezes.renew_freeze("bf-1", IDLE)
-        with later(ledger, MOST - 1800):
+        with later(seconds=MOST - 1800):
             assert ledger.freezes.renew_freeze("bf-1", IDLE)
-        with later(ledger, MOST - 10):
+        with later(seconds=MOST - 10):
             assert opened(ledger).lease_until == first.most_until
-        with later(ledger, MOST + 1):
+        with later(seconds=MOST + 1):
             assert not opened(ledger).is_open
             assert begun(ledger, "a") == ()
             assert not ledger.freezes.renew_freeze("bf-1", IDLE)

@@ -7,20 +7,24 @@ import subprocess
 import sys
 import tarfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from compat.old import ARCHIVE
 from errata.errors import NotFound, SetupError, UsageError
 from errata.ledger import Ledger, current_owner, is_owner_dead
 from errata.ledger.db import migrate
+from errata.ledger.db.database import Database
 from errata.ledger.db.filesystem import find_file_system, refuse_network
 from errata.ledger.records import Owner
 from errata.ledger.schema import definition as schema
 from errata.model.run import RunState
+from support.statements import watched_statements
 from unit.ledger.only import sqlite_only
+from unit.ledger.shell import Shell
 from unit.ledger.steps import plan, run_in
 
 MOUNTS = """\
@@ -81,9 +85,9 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path):
 
 
 @sqlite_only
-def test_a_commit_survives_power_loss(ledger: Ledger):
+def test_a_commit_survives_power_loss(database: Database):
     """Write-ahead log, full synchronisation, foreign keys on."""
-    found = ledger._database.read(
+    found = database.read(
         lambda conn: [
             conn.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous", "foreign_keys")
         ]
@@ -114,9 +118,9 @@ def test_an_up_to_date_ledger_opens_without_alembic(url: str):
 
 
 @pytest.mark.parametrize("version, hint", [("9999", "a newer Errata"), ("0006", "before the first release")])
-def test_a_ledger_of_another_schema_is_refused(ledger: Ledger, url: str, version: str, hint: str):
+def test_a_ledger_of_another_schema_is_refused(shell: Shell, url: str, version: str, hint: str):
     """Neither a newer schema nor one that was never released is touched."""
-    ledger._database.bare(lambda conn: conn.execute(text(f"UPDATE alembic_version SET version_num = '{version}'")))
+    shell.execute(f"UPDATE alembic_version SET version_num = '{version}'")
     with pytest.raises(SetupError, match=version) as refused:
         Ledger.open(url)
     assert hint in refused.value.hint
@@ -134,21 +138,20 @@ def test_a_ledger_that_earlier_code_made_has_the_declared_schema(tmp_path: Path)
         options = {"include_name": lambda name, kind, _: kind != "index" or name not in schema.PARTIAL_INDEXES}
         return list(compare_metadata(MigrationContext.configure(conn, opts=options), schema.metadata))
 
-    with Ledger.open(f"sqlite:///{tmp_path / '.errata/ledger.db'}", create=False) as ledger:
-        assert ledger._database.read(compare) == []
+    url = f"sqlite:///{tmp_path / '.errata/ledger.db'}"
+    with Ledger.open(url, create=False) as ledger, closing(Database(url)) as database:
+        assert database.read(compare) == []
         assert ledger.missing_triggers() == ()
         assert ledger.audit.verify().ok
 
 
-def test_partial_indexes_are_unique_and_cover_the_declared_rows(ledger: Ledger):
+def test_partial_indexes_are_unique_and_cover_the_declared_rows(shell: Shell):
     """One adopted attempt per chunk and one open publication per run, by the database itself."""
-    sqlite = "SELECT sql FROM sqlite_master WHERE name = :name AND tbl_name = :table"
-    postgres = "SELECT indexdef FROM pg_indexes WHERE indexname = :name AND tablename = :table"
-    query = text(sqlite if ledger._database.engine.name == "sqlite" else postgres)
+    sqlite = "SELECT sql FROM sqlite_master WHERE name = ? AND tbl_name = ?"
+    postgres = "SELECT indexdef FROM pg_indexes WHERE indexname = ? AND tablename = ?"
+    query = postgres if shell.is_postgres else sqlite
     for name, (table, _, where) in schema.PARTIAL_INDEXES.items():
-        made = ledger._database.read(
-            lambda conn, wanted={"name": name, "table": table}: conn.execute(query, wanted).scalar()
-        )
+        (made,) = shell.execute(query, name, table).fetchone()
         assert "UNIQUE" in made
         assert where in made.replace("::text", "")
 
@@ -161,29 +164,32 @@ def test_the_newest_migration_is_the_one_the_code_expects():
     assert [script.revision for script in scripts.walk_revisions()] == list(reversed(schema.KNOWN_VERSIONS))
 
 
-def test_a_migration_that_dies_leaves_nothing_half_made(new_url: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_migration_that_dies_leaves_nothing_half_made(new_url: str):
     """All of it is one transaction: the next one finds nothing and starts over."""
 
-    def die(_: object) -> None:
-        raise KeyboardInterrupt
+    made: list[str] = []
 
-    with monkeypatch.context() as patch:
-        patch.setattr(migrate, "_seed", die)
-        with pytest.raises(KeyboardInterrupt):
-            Ledger.open(new_url)
+    def die(statement: str) -> None:
+        if "INTO audit_head" in statement:
+            raise KeyboardInterrupt
+        made.append(statement)
+
+    with watched_statements(die), pytest.raises(KeyboardInterrupt):
+        Ledger.open(new_url)
+    assert any("CREATE TABLE audit_head" in statement for statement in made)
     with Ledger.open(new_url) as ledger:
         assert ledger.missing_triggers() == ()
         assert ledger.audit.verify().ok
 
 
-def test_migrating_again_keeps_the_rows_and_renews_the_rules(ledger: Ledger, url: str):
+def test_migrating_again_keeps_the_rows_and_renews_the_rules(ledger: Ledger, database: Database, url: str):
     """A migration of a ledger in use ends with all triggers and all rows in place."""
     run_in(ledger, RunState.RUNNING)
     before = ledger.audit.entries()
-    dialect = ledger._database.dialect
-    ledger._database.bare(dialect.drop_triggers)
+    dialect = database.dialect
+    database.bare(dialect.drop_triggers)
     assert "run_move" in ledger.missing_triggers()
-    ledger._database.bare(lambda conn: migrate.finish_migration(conn, dialect))
+    database.bare(lambda conn: migrate.finish_migration(conn, dialect))
     with Ledger.open(url) as again:
         assert again.missing_triggers() == ()
         assert again.audit.entries() == before

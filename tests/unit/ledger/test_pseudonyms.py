@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, text
 
 from errata.canonical import canonical_bytes
 from errata.errors import KeyRefused, NotFound, StateRefused, UsageError
@@ -66,14 +66,13 @@ def test_what_people_decided_reads_as_they_said_it(ledger: Ledger):
     assert ledger.audit.verify().ok
 
 
-def test_no_row_but_the_subject_s_holds_a_name_or_what_was_typed(ledger: Ledger):
+def test_no_row_but_the_subject_s_holds_a_name_or_what_was_typed(ledger: Ledger, shell: Shell):
     """Every other table is dumped and searched."""
     decided(ledger)
     for table in schema.metadata.sorted_tables:
         if table is schema.subject:
             continue
-        query = text(f"SELECT * FROM {table.name}")
-        dump = str(ledger._database.read(lambda conn, query=query: conn.execute(query).all()))
+        dump = str(shell.execute(f"SELECT * FROM {table.name}").fetchall())
         for word in (WHO.person, WHO.os_user, "ana-os", "campaign"):
             assert word not in dump, (table.name, word)
 
@@ -117,18 +116,15 @@ def test_no_byte_of_an_erased_person_is_left_in_the_file(ledger: Ledger, url: st
     for number in range(40):  # names move between pages as the table grows
         ledger.audit.note(None, Actor(f"{WHO.person}-{number}", "", "workspace"), "note", {"note": f"{WORDS} {number}"})
     decided(ledger)
-    secret = ledger._database.read(lambda conn: _secret(conn, WHO.person))
+    with closing(Shell(url)) as shell:
+        (stored,) = shell.execute("SELECT secret FROM subject WHERE handle = ?", WHO.person).fetchone()
+    secret = bytes(stored)[1:]
     assert found(WHO.os_user)
     for name in (WHO.person, WHO.os_user, *(f"{WHO.person}-{number}" for number in range(40))):
         assert ledger.people.erase(name, "asked for it", ANA).remains == ""
     assert [found(word) for word in (WHO.person, WHO.os_user, "campaign")] == [0, 0, 0]
     assert sum(file.read_bytes().count(secret) for file in path.parent.glob(f"{path.name}*")) == 0
     assert ledger.audit.verify().ok
-
-
-def _secret(conn: Connection, name: str) -> bytes:
-    query = text("SELECT secret FROM subject WHERE handle = :name")
-    return bytes(conn.execute(query, {"name": name}).scalar_one())[1:]
 
 
 @sqlite_only
@@ -138,7 +134,7 @@ def test_a_reader_that_keeps_old_pages_alive_is_told_and_erasure_can_be_repeated
     reader = Shell(url)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM subject")
-    ledger._database.engine.dispose()
+    ledger.close()
     done = ledger.people.erase(WHO.person, "asked for it", ANA)
     assert "erase the pseudonym again" in done.remains
     reader.execute("COMMIT")

@@ -12,12 +12,14 @@ from errata.canonical import canonical_bytes
 from errata.ledger import Ledger
 from errata.ledger.audit.chain import verify_chain
 from errata.ledger.audit.replay import TABLES
+from errata.ledger.db.database import Database
 from errata.ledger.privacy.pseudonyms import PersonRegistry, use_registry
 from errata.ledger.schema import definition as schema
 from errata.model.chunk_outcome import ChunkOutcome
 from errata.model.manifest import Chunk
 from errata.model.run import ChunkState, RunState
 from errata.ports.measure import Measurement
+from unit.ledger.shell import Shell
 from unit.ledger.steps import (
     ALIVE,
     ANA,
@@ -33,11 +35,11 @@ from unit.ledger.steps import (
     run_in,
     settle,
 )
-from unit.ledger.test_audit import Tampered, _disarm
+from unit.ledger.test_audit import Tampered
 
 
 @pytest.fixture
-def governed(ledger: Ledger) -> Iterator[Connection]:
+def governed(ledger: Ledger, database: Database, shell: Shell) -> Iterator[Connection]:
     """A connection on a ledger with a row in every table, and with every trigger gone."""
     run = plan(ledger)
     ledger.approvals.decide("bf-1", run.manifest_digest, "bo", "approved", "fine", BO, break_glass="market opens")
@@ -63,10 +65,9 @@ def governed(ledger: Ledger) -> Iterator[Connection]:
     settle(ledger, intend(ledger, "bf-1", ["2026-01-03"]), "abandoned")
     roll_back(ledger, "bf-1", ["2026-01-01"])
     plan(ledger, "bf-2")
-    for name in schema.metadata.tables:
-        ledger._database.bare(lambda conn, name=name: _disarm(conn, name))
+    shell.disarm(*schema.metadata.tables)
     with (
-        ledger._database.engine.connect().execution_options(errata_write=True) as conn,
+        database.engine.connect().execution_options(errata_write=True) as conn,
         use_registry(PersonRegistry(conn)),
     ):
         yield conn
@@ -203,41 +204,40 @@ def test_every_row_that_was_slipped_in_is_found(governed: Connection):
     "value, fits",
     [("at hunter22, 5 %", True), ("at ${PASSWORD}, 5 %", True), ("at hunter22, 50 %", False), ("5 %", False)],
 )
-def test_around_a_secret_that_was_taken_out_the_rest_is_compared(url: str, ledger: Ledger, value: str, fits: bool):
+def test_around_a_secret_that_was_taken_out_the_rest_is_compared(
+    url: str, ledger: Ledger, value: str, fits: bool, shell: Shell
+):
     """The entry has no secret, the row may have it; what else the row says is what the entry says."""
     run_in(ledger, RunState.STAGED)
     with Ledger.open(url, redact=lambda said: said.replace("hunter22", "${PASSWORD}")) as careful:
         careful.facts.record("bf-1", "limit", {"of": "at hunter22, 5 %"}, ANA)
         assert careful.audit.verify().ok
-        careful._database.bare(lambda conn: _disarm(conn, "fact"))
-        edit = text("UPDATE fact SET value = :value").bindparams(value=canonical_bytes({"of": value}).decode())
-        careful._database.bare(lambda conn: conn.execute(edit))
+        shell.disarm("fact")
+        shell.execute("UPDATE fact SET value = ?", canonical_bytes({"of": value}).decode())
         assert careful.audit.verify().ok is fits
 
 
-def test_chunks_are_those_of_the_manifest(ledger: Ledger):
+def test_chunks_are_those_of_the_manifest(ledger: Ledger, shell: Shell):
     """A chunk that was added to a plan, or that computes other partitions, is not what was approved."""
     chunks = [Chunk("c0000", ("2026-01-01",), 1, 1), Chunk("c0001", ("2026-01-02",), 1, 1)]
     content = canonical_bytes({"reason": "r", "partitions": DAYS, "chunks": chunks})
     common = {"product": "p", "table": TABLE, "partitions": DAYS, "parts": {}, "actor": ANA}
     ledger.runs.record("bf-1", content, chunks=chunks, **common)
     assert ledger.audit.verify().ok
-    ledger._database.bare(lambda conn: _disarm(conn, "chunk"))
-    edit = text("UPDATE chunk SET partitions = '[\"2026-01-09\"]' WHERE chunk_id = 'c0001'")
-    ledger._database.bare(lambda conn: conn.execute(edit))
+    shell.disarm("chunk")
+    shell.execute("UPDATE chunk SET partitions = '[\"2026-01-09\"]' WHERE chunk_id = 'c0001'")
     assert ledger.audit.verify().reason == "chunk c0001 of bf-1 is not as its manifest has it"
 
 
 @pytest.mark.parametrize("column,value", [("partitions", '["2026-01-09"]'), ("reason", "another")])
-def test_scope_and_reason_are_those_of_the_manifest(ledger: Ledger, column: str, value: str):
+def test_scope_and_reason_are_those_of_the_manifest(ledger: Ledger, shell: Shell, column: str, value: str):
     """Both stand in the row for those who list runs, and govern what may be published."""
     content = canonical_bytes({"reason": "r", "partitions": DAYS, "chunks": []})
     common = {"product": "p", "table": TABLE, "partitions": DAYS, "parts": {}, "actor": ANA}
     ledger.runs.record("bf-1", content, chunks=(), **common)
     assert ledger.audit.verify().ok
-    ledger._database.bare(lambda conn: _disarm(conn, "run"))
-    edit = text(f"UPDATE run SET {column} = :value").bindparams(value=value)
-    ledger._database.bare(lambda conn: conn.execute(edit))
+    shell.disarm("run")
+    shell.execute(f"UPDATE run SET {column} = ?", value)
     assert ledger.audit.verify().reason == f"run bf-1 has other {column} than its manifest"
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,15 +16,14 @@ from typing import Any
 import pytest
 
 import errata.live
-from errata.errors import EngineError, Frozen, NotFound, PublishConflict, ScopeLocked, UsageError
-from errata.live_writers import freeze as freezing
-from errata.live_writers import lease as cooperating
+from errata.errors import Frozen, NotFound, PublishConflict, ScopeLocked, UsageError
 from errata.live_writers.freeze import freeze_partitions
 from errata.model.audit import Actor
 from errata.model.product import Freeze, Publish
 from errata.model.run import RunState
 from errata.workspace import RunContext
 from support.office import DAYS, Office, office
+from support.statements import watched_statements
 from unit.ledger.steps import publish
 
 TABLE = "lake.fin.daily_revenue"
@@ -32,9 +33,7 @@ Make = Callable[..., Office]
 
 
 @pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    monkeypatch.setattr(cooperating, "_POLL_SECONDS", 0.01)
-    monkeypatch.setattr(freezing, "_POLL_SECONDS", 0.01)
+def make(tmp_path: Path) -> Iterator[Make]:
     made: list[Office] = []
 
     def _make(publish: Publish = FREEZES, **options: Any) -> Office:
@@ -146,10 +145,10 @@ def test_a_run_waits_for_a_live_job_that_writes_and_says_so(make: Make):
     assert "waiting for live jobs that write already: daily on" in workspace.said[0]
 
 
-def test_a_run_gives_up_on_a_live_job_that_does_not_end(make: Make, monkeypatch: pytest.MonkeyPatch):
+def test_a_run_gives_up_on_a_live_job_that_does_not_end(make: Make):
     """Then it lets live jobs go on, and says who was in the way."""
-    monkeypatch.setattr(freezing, "WAIT_SECONDS", 0.05)
     workspace = make()
+    workspace.workspace = replace(workspace.workspace, sleep=lambda _: None)
     with errata.live.writing(workspace.client, TABLE, name="stream"):
         with pytest.raises(ScopeLocked, match="stream on") as refused, frozen(workspace):
             pytest.fail("the body ran")
@@ -199,21 +198,22 @@ def test_a_live_job_that_slept_past_its_lease_is_warned_and_can_look_before_it_c
     assert ["ran out while the job wrote" in str(one.message) for one in heard] == [True]
 
 
-def test_a_lease_is_given_back_when_the_job_fails_and_when_the_ledger_does_not_answer(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_lease_is_given_back_when_the_job_fails_and_when_the_ledger_does_not_answer(make: Make):
     """What the job raised is what the caller sees."""
     workspace = make()
     with pytest.raises(ZeroDivisionError), errata.live.writing(workspace.client, TABLE, DAYS):
         raise ZeroDivisionError
     assert workspace.ledger.freezes.live_writes(TABLE) == ()
 
-    def silent(_: str) -> None:
-        raise EngineError("gone")
+    wrote: list[bool] = []
 
-    monkeypatch.setattr(workspace.ledger.freezes, "end_live_write", silent)
-    with errata.live.writing(workspace.client, TABLE, DAYS):
-        pass
+    def refuse_to_forget(statement: str) -> None:
+        if wrote and statement.startswith("DELETE FROM live_write"):
+            raise sqlite3.OperationalError("disk I/O error")
+
+    with watched_statements(refuse_to_forget), errata.live.writing(workspace.client, TABLE, DAYS):
+        wrote.append(True)
+    assert len(workspace.ledger.freezes.live_writes(TABLE)) == 1, "it expires by itself"
 
 
 def test_a_table_that_nobody_governs_is_an_error_and_not_a_yes(make: Make):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from errata.commands.publish import publish as publishing
 from errata.commands.publish import publish_wait as stepping
 from errata.errors import EngineError, PermissionRefused, PublishConflict, PublishHeld, StateRefused, UsageError
 from errata.model.audit import Actor
@@ -24,7 +23,7 @@ from errata.model.product.throttle import Signal
 from errata.publishing.groups import groups_view, require_group_ready, select_group
 from errata.views import GroupsView, PublishView
 from errata.workspace import RunContext
-from support.clock import set_clock
+from support.clock import Clock, stopped_clock
 from support.ids import numbered
 from support.office import Office, office
 
@@ -32,17 +31,6 @@ DAYS = tuple((date(2026, 1, 1) + timedelta(days=n)).isoformat() for n in range(5
 LAG = Signal("lag", "command", ("true",), pause_above="900")
 BO = Actor("bo", "u", "h")
 Make = Callable[..., Office]
-
-
-class Clock:
-    """The database's clock, moved by whoever sleeps."""
-
-    def __init__(self, place: Office) -> None:
-        self.ledger, self.at = place.ledger, datetime.now(UTC)
-
-    def move(self, seconds: float) -> None:
-        self.at += timedelta(seconds=seconds)
-        set_clock(self.ledger, self.at)
 
 
 @pytest.fixture
@@ -95,6 +83,7 @@ def roll_back(place: Office, *days: str) -> None:
         actor=BO,
     )  # fmt: skip
     place.ledger.publications.settle(made.pub_id, "committed", actor=BO, snapshot_id="r", data_files_written=0)
+    place.ledger.guards.close_hazard(made.pub_id, "no files", BO)  # no table has to be looked at
 
 
 def stepped(place: Office, once: Callable[[], PublishView], *, holds: bool = True) -> PublishView:
@@ -102,24 +91,18 @@ def stepped(place: Office, once: Callable[[], PublishView], *, holds: bool = Tru
 
 
 @contextmanager
-def sleeping(
-    place: Office, monkeypatch: pytest.MonkeyPatch, act: Callable[[float], None] | None = None, poll: float = 60.0
-) -> Iterator[Clock]:
-    """A hold takes no time here: sleeping moves the database's clock."""
-    clock = Clock(place)
-    clock.move(0)
+def sleeping(place: Office, act: Callable[[float], None] | None = None, times: int = 30) -> Iterator[Clock]:
+    """A hold takes no time here: sleeping moves the database's clock, so many times as far."""
+    with stopped_clock() as clock:
 
-    def sleep(seconds: float) -> None:
-        clock.move(seconds)
-        if act is not None:
-            act(seconds)
+        def sleep(seconds: float) -> None:
+            clock.move(seconds * times)
+            if act is not None:
+                act(seconds * times)
 
-    shown: list[str] = []
-    progress = SimpleNamespace(advance=lambda *_: None, show=lambda _, told: shown.append(told), close=lambda: None)
-    place.workspace = replace(place.workspace, progress=lambda *_: progress)  # type: ignore[arg-type,return-value]
-    monkeypatch.setattr(stepping, "sleep", sleep)
-    monkeypatch.setattr(stepping, "POLL_SECONDS", poll)
-    yield clock
+        progress = SimpleNamespace(advance=lambda *_: None, show=lambda *_: None, close=lambda: None)
+        place.workspace = replace(place.workspace, progress=lambda *_: progress, sleep=sleep)  # type: ignore[arg-type,return-value]
+        yield clock
 
 
 class TestTurn:
@@ -261,10 +244,10 @@ class TestStopped:
 
 
 class TestWait:
-    def test_all_groups_are_published_with_the_hold_between_them(self, make: Make, monkeypatch: pytest.MonkeyPatch):
+    def test_all_groups_are_published_with_the_hold_between_them(self, make: Make):
         """Sleeping is ours, the time is the database's."""
         place = make()
-        with sleeping(place, monkeypatch) as clock:
+        with sleeping(place) as clock:
             started = clock.at
             view = stepped(place, lambda: publish(place))
             assert timedelta(minutes=60) <= clock.at - started < timedelta(minutes=61)
@@ -273,11 +256,11 @@ class TestWait:
         assert all(later - earlier >= timedelta(minutes=30) for earlier, later in itertools.pairwise(landed))
         assert next(line for line in place.said if line.startswith("group ")).startswith("group 1 of 3 published")
 
-    def test_a_restart_waits_for_what_is_left_of_the_hold(self, make: Make, monkeypatch: pytest.MonkeyPatch):
+    def test_a_restart_waits_for_what_is_left_of_the_hold(self, make: Make):
         """The process that died took nothing with it."""
         place = make()
         publish(place)
-        with sleeping(place, monkeypatch) as clock:
+        with sleeping(place) as clock:
             clock.move(20 * 60)
             started = clock.at
             stepped(place, lambda: publish(place))
@@ -296,7 +279,7 @@ class TestWait:
                 raced.append(publish(place).publication_id)
             return publish(place)
 
-        with sleeping(place, monkeypatch) as clock:
+        with sleeping(place) as clock:
             started = clock.at
             stepped(place, once)
             assert clock.at - started >= timedelta(minutes=120)
@@ -311,7 +294,7 @@ class TestWait:
         ],
     )
     def test_whatever_happens_during_a_hold_ends_it_at_once(
-        self, make: Make, monkeypatch: pytest.MonkeyPatch, event: Callable[[Office], object], said: str
+        self, make: Make, event: Callable[[Office], object], said: str
     ):
         """A pause, a rollback of a part, a rollback of all that is published."""
         place = make()
@@ -328,24 +311,24 @@ class TestWait:
                 raise StateRefused(f"expected a validated run, found {run.state}")
             return publish(place)
 
-        with sleeping(place, monkeypatch, act), pytest.raises(StateRefused, match=said):
+        with sleeping(place, act), pytest.raises(StateRefused, match=said):
             stepped(place, once)
         assert len(slept) == 3
         assert len([p for p in place.ledger.publications.list(place.run.run_id) if p.kind == "publish"]) == 1
 
-    def test_a_health_signal_that_fails_during_a_hold_ends_it(self, make: Make, monkeypatch: pytest.MonkeyPatch):
+    def test_a_health_signal_that_fails_during_a_hold_ends_it(self, make: Make):
         """That is what the hold is for."""
         place = make(health=(replace(LAG, every_seconds=0),))
         readings = iter([5, 5])
         place.workspace.engines.probes = SimpleNamespace(read=lambda _: Decimal(next(readings, 950)))  # type: ignore[misc]
         with (
-            sleeping(place, monkeypatch, lambda _: time.sleep(0.02), poll=2.0),
+            sleeping(place, lambda _: time.sleep(0.02), times=1),
             pytest.raises(StateRefused, match="lag is 950"),
         ):
             stepped(place, lambda: publish(place))
         assert place.state == "part_published"
 
-    def test_a_conflict_ends_it_and_what_was_published_stays(self, make: Make, monkeypatch: pytest.MonkeyPatch):
+    def test_a_conflict_ends_it_and_what_was_published_stays(self, make: Make):
         """The error is the conflict itself, with its way on."""
         place = make()
 
@@ -354,7 +337,7 @@ class TestWait:
                 raise PublishConflict("1 of 2 partitions were written by someone else")
             return publish(place)
 
-        with sleeping(place, monkeypatch), pytest.raises(PublishConflict):
+        with sleeping(place), pytest.raises(PublishConflict):
             stepped(place, once)
         assert place.state == "part_published"
 
@@ -374,13 +357,12 @@ class TestWait:
             place.client.publish(place.run.run_id, partitions=DAYS[0], wait=True, as_="bo")
 
 
-def test_a_run_that_is_over_is_refused_for_that_and_not_for_its_turn(make: Make, monkeypatch: pytest.MonkeyPatch):
+def test_a_run_that_is_over_is_refused_for_that_and_not_for_its_turn(make: Make):
     """Whoever follows the hint must not be sent to a resume that leads nowhere."""
     place = make()
     run_id = place.run.run_id
     publish(place)
     roll_back(place, *DAYS[3:])
-    monkeypatch.setattr(publishing, "recover_open_intents", lambda *_: None)  # looks at tables
     with pytest.raises(StateRefused) as refused:
         place.client.publish(run_id, as_="bo")
     assert "found rolled_back" in refused.value.message

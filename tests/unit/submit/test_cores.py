@@ -142,6 +142,6 @@ def test_kinds_are_told_by_the_master():
 def test_the_limits_of_a_run_hold_its_driver():
     """A product may have a throttle of its own, and it is known only when its run starts."""
     runtime = SparkRuntime(project(STANDALONE, 8), (), Path("/nowhere/spark.log"))
-    assert runtime._settings["spark.cores.max"] == "8"
+    assert runtime.settings["spark.cores.max"] == "8"
     runtime.hold_to(Throttle(cores=2))
-    assert runtime._settings["spark.cores.max"] == "2"
+    assert runtime.settings["spark.cores.max"] == "2"

@@ -10,7 +10,7 @@ import pytest
 from errata.errors import SetupError
 from errata.jars import Jar
 from errata.jars.shipped import require_shipped
-from errata.wiring.engines import _choose_code_cache
+from errata.wiring.engines import choose_code_cache
 
 JAR = Jar("org.example", "engine", "1.0", hashlib.sha256(b"the engine").hexdigest())
 
@@ -43,10 +43,10 @@ def test_a_jar_that_was_not_shipped_is_named(tmp_path: Path):
 
 def test_planned_code_is_kept_beside_the_project_or_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A cluster unpacks the project where nothing may be written."""
-    assert _choose_code_cache(tmp_path) == tmp_path / ".errata" / "cache"
+    assert choose_code_cache(tmp_path) == tmp_path / ".errata" / "cache"
     # root may write anywhere, so the answer of the system is what is replaced
     monkeypatch.setattr("errata.wiring.engines.os.access", lambda *_: False)
-    elsewhere = _choose_code_cache(tmp_path)
+    elsewhere = choose_code_cache(tmp_path)
     assert elsewhere.is_dir()
     assert tmp_path not in elsewhere.parents
     elsewhere.rmdir()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,15 +19,15 @@ from errata.model.audit import Actor
 from errata.model.chunk_outcome import ChunkOutcome
 from errata.model.manifest import Chunk
 from errata.model.partition import Grain
-from errata.model.product.throttle import Throttle
+from errata.model.product.throttle import Signal, Throttle
 from errata.model.run import ChunkState, RunState
 from errata.ports.compute import StagedOutput
-from errata.worker import loop as looping
 from errata.worker.attempt import RunJob
-from errata.worker.loop import work_until_done
+from errata.worker.loop import MAX_PAUSED_SECONDS, work_until_done
 
 ANA = Actor("ana", "ana-os", "workspace")
 RUN = "bf-1"
+PRODUCT = SimpleNamespace(throttle=None)
 DAYS = tuple(f"2026-01-0{n}" for n in range(1, 5))
 ELSEWHERE = Owner("w9", "elsewhere", 1, "boot/ns/1")
 
@@ -52,11 +54,37 @@ class Engine:
         return StagedOutput(f"s-{attempt}", ())
 
 
+class ShakyLedger:
+    """A ledger of which one question about progress gets no answer every other time."""
+
+    def __init__(self, ledger: Ledger, name: str) -> None:
+        self._ledger, self.progress = ledger, ShakyProgress(ledger.progress, name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+
+class ShakyProgress:
+    """See :class:`ShakyLedger`."""
+
+    def __init__(self, progress: Any, name: str) -> None:
+        self._progress, self._name, self.calls = progress, name, 0
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._name:
+            self.calls += 1
+            if self.calls % 2:
+                raise LedgerUnavailable("not now")
+        return getattr(self._progress, name)
+
+
 class Small:
     """A run of four days, a day a chunk, and a workspace to work on it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger, self.engine, self.said = ledger, Engine(), list[str]()
+        self.asked: Any = ledger
+        self.lag = Decimal(0)
         chunks = [Chunk(f"c{n:03d}", (day,), 10, 100) for n, day in enumerate(DAYS, 1)]
         ledger.runs.record(
             RUN,
@@ -69,13 +97,22 @@ class Small:
             order="newest", inputs=(), partitions=DAYS, overrides=(), product="p",
             target=SimpleNamespace(grain=Grain.DAY), limits=SimpleNamespace(max_usd=None),
         )  # fmt: skip
-        self.project = SimpleNamespace(chunk_bytes=1, core_hour_usd="0")
+        self.project = SimpleNamespace(
+            chunk_bytes=1, core_hour_usd="0", throttle=Throttle(), spark_master="local[1]", spark_conf={}
+        )
+
+    def sleep(self, seconds: float) -> None:
+        """Time flies."""
+        time.sleep(seconds / 20)
 
     def job(self) -> RunJob:
-        engines = SimpleNamespace(chunks=self.engine, staging=self.engine, probes=SimpleNamespace(read=None))
-        workspace = SimpleNamespace(
-            ledger=self.ledger, engines=engines, narrate=self.said.append, project=self.project, product=lambda _: None
+        engines = SimpleNamespace(
+            chunks=self.engine, staging=self.engine, probes=SimpleNamespace(read=lambda _: self.lag)
         )
+        workspace = SimpleNamespace(
+            ledger=self.asked, engines=engines, narrate=self.said.append, project=self.project,
+            product=lambda _: PRODUCT, sleep=self.sleep,
+        )  # fmt: skip
         progress = SimpleNamespace(show=lambda *_: None, advance=lambda *_: None)
         run: Any = self.ledger.runs.get(RUN)
         return RunJob(workspace, ANA, run, self.manifest, {}, progress, 5)  # type: ignore[arg-type]
@@ -102,9 +139,7 @@ class Small:
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Small]:
-    monkeypatch.setattr(looping, "_POLL_SECONDS", 0.05)
-    monkeypatch.setattr("errata.worker.ledger_wait._PAUSE_SECONDS", 0.05)
+def small(tmp_path: Path) -> Iterator[Small]:
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         yield Small(ledger)
 
@@ -119,18 +154,16 @@ def test_a_limit_does_not_keep_the_chunk_of_a_dead_worker(small: Small, throttle
     assert len(small.said) < 20, "a worker that waits says so once"
 
 
-def test_a_run_at_its_cap_with_nothing_left_is_not_stopped(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_at_its_cap_with_nothing_left_is_not_stopped(small: Small) -> None:
     """The cap keeps chunks from starting; where none is left there is nothing to stop."""
-    monkeypatch.setattr("errata.worker.budget.count_worker_cores", lambda *_: 1)
     small.work()
     small.manifest.limits.max_usd, small.project.core_hour_usd = "0.01", "99999999"
     small.work()
     assert small.ledger.runs.get(RUN).state is RunState.RUNNING
 
 
-def test_a_run_at_its_cap_stops_while_chunks_are_left(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_at_its_cap_stops_while_chunks_are_left(small: Small) -> None:
     """It is paused, and the error is the cap's."""
-    monkeypatch.setattr("errata.worker.budget.count_worker_cores", lambda *_: 1)
     small.work(max_chunks=1)
     small.manifest.limits.max_usd, small.project.core_hour_usd = "0.01", "99999999"
     with pytest.raises(CostCapReached):
@@ -147,55 +180,41 @@ def test_a_run_with_a_cap_does_not_start_chunks_that_have_no_price(small: Small)
 
 
 @pytest.mark.parametrize("name", ["counts", "chunks", "attempts"])
-def test_a_ledger_that_does_not_answer_for_a_while_costs_no_chunk(
-    small: Small, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_ledger_that_does_not_answer_for_a_while_costs_no_chunk(small: Small, name: str) -> None:
     """Wherever the loop asks it: the worker waits, and what is in flight goes on."""
     small.project.chunk_bytes = None
-    monkeypatch.setattr("errata.worker.repack_waiting.RESIZE_AFTER_CHUNKS", (1, 2, 3, 4))
-    monkeypatch.setattr("errata.worker.repack_waiting.count_worker_cores", lambda *_: 1)
     small.project.chunk_seconds = 120
     small.manifest.inputs = (SimpleNamespace(own=False),)
-    whole, calls = getattr(small.ledger.progress, name), list[str]()
-
-    def shaky(*args: Any, **options: Any) -> Any:
-        calls.append(name)
-        if len(calls) % 2:
-            raise LedgerUnavailable("not now")
-        return whole(*args, **options)
-
-    monkeypatch.setattr(type(small.ledger.progress), name, lambda _, *args, **options: shaky(*args, **options))
+    small.asked = ledger = ShakyLedger(small.ledger, name)
     small.work(parallel=2)
-    monkeypatch.undo()
-    assert calls
+    assert ledger.progress.calls
     assert sorted(day for days in small.engine.computed for day in days) == list(DAYS)
 
 
-def test_a_worker_waits_for_a_paused_run_from_the_pause_on(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_waits_for_a_paused_run_from_the_pause_on(small: Small) -> None:
     """What it waited before for other reasons does not count."""
-    monkeypatch.setattr(looping, "MAX_PAUSED_SECONDS", 1.5)
-    held = [True]
-    monkeypatch.setattr(looping, "_find_throttle_wait", lambda _: looping.ThrottleWait("not yet") if held else None)
+    small.lag = Decimal(950)
+    waited = 0.0
 
-    def control() -> None:
-        threading.Event().wait(2.0)
-        small.ledger.runs.move(RUN, RunState.PAUSED, actor=ANA)
-        threading.Event().wait(0.5)
-        held.clear()
-        small.ledger.runs.move(RUN, RunState.RUNNING, actor=ANA)
+    def sleep(seconds: float) -> None:
+        nonlocal waited
+        before, waited = waited, waited + seconds
+        if before <= 2 * MAX_PAUSED_SECONDS // 3 < waited:
+            small.ledger.runs.move(RUN, RunState.PAUSED, actor=ANA)
+        elif before <= MAX_PAUSED_SECONDS + 60 < waited:
+            small.lag = Decimal(0)
+            small.ledger.runs.move(RUN, RunState.RUNNING, actor=ANA)
+        elif waited > MAX_PAUSED_SECONDS + 60:
+            time.sleep(0.1)  # the next reading of the signal is on its way
 
-    threading.Thread(target=control, daemon=True).start()
-    small.work()
+    small.sleep = sleep  # type: ignore[method-assign]
+    small.work(seconds=60, health=(Signal("lag", "command", ("true",), pause_above="900", every_seconds=1),))
     assert small.ledger.progress.counts(RUN).done == 4
 
 
-def test_pieces_of_a_chunk_that_was_cut_are_not_packed_together_again(
-    small: Small, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_of_a_chunk_that_was_cut_are_not_packed_together_again(small: Small) -> None:
     """They are small because together they took their worker with them."""
     small.project.chunk_bytes, small.project.chunk_seconds = None, 120
-    monkeypatch.setattr("errata.worker.repack_waiting.RESIZE_AFTER_CHUNKS", (1, 2, 3))
-    monkeypatch.setattr("errata.worker.repack_waiting.count_worker_cores", lambda *_: 1)
     attempt = small.ledger.chunks.claim(RUN, ELSEWHERE, lease_seconds=60, actor=ANA)
     assert attempt is not None
     small.ledger.outcomes.repack(RUN, [Chunk("", DAYS[1:], 30, 300)], ANA, "one chunk")

@@ -73,7 +73,7 @@ def run_chunks(
         if just_now:  # cooperating live jobs stay out from here on, so one check covers the time since the plan
             refuse_live_writes(context)
         if run.state is not S.RUNNING:
-            context = replace(context, run=_start_run(context))
+            context = replace(context, run=start_run(context))
         return _join_run(context, parallel, max_chunks, owner_name, started)
 
 
@@ -121,7 +121,7 @@ def _join_run(
     return _finish_run(job, started)
 
 
-def _start_run(context: RunContext) -> RunRecord:
+def start_run(context: RunContext) -> RunRecord:
     """Move an approved run to running if its approvals are still valid; another worker may have been faster."""
     run = context.run
     if run.state is S.APPROVED:
@@ -194,7 +194,7 @@ def _record_end_state(job: RunJob) -> tuple[RunRecord, ChunkCounts]:
 
 def _finish_run(job: RunJob, started: float) -> RunView:
     workspace = job.workspace
-    run, counts = retry_ledger_call(lambda: _record_end_state(job), workspace.narrate)
+    run, counts = retry_ledger_call(lambda: _record_end_state(job), workspace)
     refuse_rejected_canary(workspace, run)
     view = _run_view(workspace, run, already=False, started=started)
     if run.state is S.FAILED:

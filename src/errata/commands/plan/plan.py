@@ -44,7 +44,7 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
             f"the plan was refused by {len(refused)} of {len(plan.verdicts)} rules: "
             + "; ".join(f"{verdict.rule}: {verdict.message}" for verdict in refused),
             state="nothing was planned; no table was touched",
-            hint=_override_hint(refused),
+            hint=override_hint(refused),
             plan=view,
         )
     refuse_hidden_refs(workspace, plan.manifest.target.table)
@@ -70,7 +70,7 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
     return plan_view(workspace, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
 
 
-def _override_hint(refused: Sequence[GuardrailResult]) -> str:
+def override_hint(refused: Sequence[GuardrailResult]) -> str:
     """How to override the rules that refused, or which of them cannot be overridden."""
     if final := dict.fromkeys(verdict.rule for verdict in refused if verdict.final):
         return f"no override sets aside {', '.join(final)}: ask for something else"

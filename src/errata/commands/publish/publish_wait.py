@@ -6,7 +6,6 @@ the command waits for the rest of the hold and continues.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import datetime
 
@@ -23,8 +22,7 @@ from errata.worker.ledger_wait import retry_ledger_call
 from errata.worker.pipeline_health import Level
 from errata.workspace import RunContext, Workspace
 
-POLL_SECONDS = 2.0
-sleep = time.sleep
+_POLL_SECONDS = 2.0
 
 
 def publish_by_group(
@@ -75,8 +73,8 @@ def _wait_for_turn(context: RunContext) -> None:
                     require_not_stopped(context.workspace, context.actor, context.run)
                 if (worst := watch.worst) is not None and worst.level is Level.PAUSE:
                     raise audit_unhealthy_refusal(context.workspace, context.actor, context.run, worst)
-                sleep(min(POLL_SECONDS, max(0.05, turn[1])))
-                turn = retry_ledger_call(lambda: _read_hold(context), context.workspace.narrate)
+                context.workspace.sleep(min(_POLL_SECONDS, max(0.05, turn[1])))
+                turn = retry_ledger_call(lambda: _read_hold(context), context.workspace)
     finally:
         progress.close()
 

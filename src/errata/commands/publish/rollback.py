@@ -62,7 +62,7 @@ def roll_back_run(
     owes = build_outbox(workspace, run, manifest, "rollback", scope)
     # erased subjects are looked for before the intent, which would lock the partitions, and again before the commit
     mark = ""
-    order = None if is_side_table_mode(manifest.publish) else _build_undo(context, scope)
+    order = None if is_side_table_mode(manifest.publish) else build_undo(context, scope)
     if order:
         mark = require_clean_rollback(context, order)
     elif manifest.publish.versions:
@@ -118,7 +118,7 @@ def _lineage_warnings(context: RunContext) -> tuple[str, ...]:
     return ("rows and values are those of before; their _row_id and _last_updated_sequence_number are new",)
 
 
-def _build_undo(context: RunContext, scope: tuple[str, ...]) -> Replacement:
+def build_undo(context: RunContext, scope: tuple[str, ...]) -> Replacement:
     """Replacement that restores each partition to its content before the publication of its current content."""
     accepted = context.ledger.partitions.accepted(context.run.table, scope)
     by_publication: dict[str, list[str]] = {}

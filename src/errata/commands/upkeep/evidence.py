@@ -73,7 +73,7 @@ def export_evidence(
     dossier, summary = _read_consistent_dossier(workspace, actor, run.run_id, key, why_not)
     readable = dossier.readable()
     members = build_members(dossier, render_cover(readable, summary), render_readme(readable))
-    _refuse_secrets(workspace, members)
+    refuse_secrets_in_bundle(workspace, members)
     content = build_bundle(members, dossier.predicate, key)
     missing = str(dossier.diff["missing"])
     return EvidenceView(
@@ -247,7 +247,7 @@ def _drop_fields(record: Any, *names: str) -> dict[str, Any]:
     return {name: value for name, value in to_plain(record).items() if name not in names}
 
 
-def _refuse_secrets(workspace: Workspace, members: Mapping[str, bytes]) -> None:
+def refuse_secrets_in_bundle(workspace: Workspace, members: Mapping[str, bytes]) -> None:
     """Final check: refuse a bundle that contains a known secret or a private key."""
     secrets = _list_secrets(workspace.project)
     for member, content in members.items():

@@ -32,7 +32,6 @@ from errata.ledger.schema.definition import audit
 
 T = TypeVar("T")
 
-_BUSY_SECONDS = 60.0
 _OPENING_SECONDS = 10.0
 """Someone is waiting for the command, so a server that was never reached is reported soon."""
 
@@ -54,7 +53,10 @@ class Tx:
 
 
 class Database:
-    """Runs work inside transactions; see :meth:`read` and :meth:`write`."""
+    """Runs work inside transactions; see :meth:`read` and :meth:`write`.
+
+    ``busy_seconds`` is how long to wait behind other writers.
+    """
 
     def __init__(
         self,
@@ -63,8 +65,10 @@ class Database:
         create: bool = True,
         redact: Callable[[str], str] = str,
         wrapping: WrappingKeyLoader | None = None,
+        busy_seconds: float = 60.0,
     ) -> None:
         parsed = _parse_url(url)
+        self._busy_seconds = busy_seconds
         self._wrapping = wrapping
         self.proposed: dict[str, str] = {}
         """Pseudonyms of people without a row in ``subject`` yet; plans that name them are being sealed."""
@@ -163,7 +167,7 @@ class Database:
         from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
 
         patience = self.dialect.patience if self._opened else min(self.dialect.patience, _OPENING_SECONDS)
-        limits = {FailureKind.BUSY: _BUSY_SECONDS, FailureKind.LOST: patience, FailureKind.FINAL: 0.0}
+        limits = {FailureKind.BUSY: self._busy_seconds, FailureKind.LOST: patience, FailureKind.FINAL: 0.0}
 
         def is_over(state: RetryCallState) -> bool:
             error = state.outcome.exception() if state.outcome else None

@@ -55,7 +55,7 @@ class SqliteDialect:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         engine = create_engine(
             self._url,
-            connect_args={"timeout": _BUSY_TIMEOUT_SECONDS},
+            connect_args={} if "timeout" in self._url.query else {"timeout": _BUSY_TIMEOUT_SECONDS},
             hide_parameters=True,  # keep values out of error messages
         )
         event.listen(engine, "connect", _on_connect)

@@ -122,7 +122,7 @@ def scan_target(
         for name in names:
             found[name].append(entry)
             _add_to_totals(totals, name, entry, len(names))
-    expected = {name: _attach_deletes(files, elsewhere) for name, files in found.items()}
+    expected = {name: attach_deletes(files, elsewhere) for name, files in found.items()}
     return LiveTarget(
         totals={name: PartitionSize(size[0], size[1], size[2]) for name, size in totals.items()},
         expected=expected,
@@ -252,7 +252,7 @@ def _add_to_totals(totals: dict[str, list[int]], key: str, entry: LiveFile, shar
     size[2] += 1
 
 
-def _attach_deletes(files: Sequence[LiveFile], elsewhere: Sequence[LiveFile]) -> tuple[ExpectedFile, ...]:
+def attach_deletes(files: Sequence[LiveFile], elsewhere: Sequence[LiveFile]) -> tuple[ExpectedFile, ...]:
     """Data files and the delete files that apply to at least one of them, by the rules of an Iceberg scan."""
     data = [file for file in files if file.content == 0]
     kept = data

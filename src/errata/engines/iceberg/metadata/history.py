@@ -109,7 +109,7 @@ def _build_commit(table: Table, snapshot: Snapshot, column: str, grain: Grain, p
         snapshot_id=str(snapshot.snapshot_id),
         operation=snapshot.summary.operation.value if snapshot.summary else "unknown",
         at_ms=snapshot.timestamp_ms,
-        application=_format_application(summary),
+        application=format_application(summary),
         touched=touched,
         touches_everything=everything,
         summary=summary,
@@ -117,7 +117,7 @@ def _build_commit(table: Table, snapshot: Snapshot, column: str, grain: Grain, p
     )
 
 
-def _format_application(summary: Mapping[str, str]) -> str:
+def format_application(summary: Mapping[str, str]) -> str:
     """Name and id of the application that wrote, as far as the engine recorded them.
 
     The name identifies the job, the id its execution.

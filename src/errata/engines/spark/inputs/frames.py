@@ -175,14 +175,14 @@ def read_snapshot(session: SparkSession, table: str, snapshot_id: str | None, pa
     try:
         if snapshot_id is None:
             return session.read.table(quote_table(table)).where(F.lit(False))  # noqa: FBT003 - a literal is a value
-        cost = _compute_open_cost(partitions, session.sparkContext.defaultParallelism)
+        cost = compute_open_cost(partitions, session.sparkContext.defaultParallelism)
         options = {"file-open-cost": str(cost), "versionAsOf": snapshot_id}
         return session.read.options(**options).table(quote_table(table))
     except (Py4JError, PySparkException) as error:
         raise _build_read_error(table, snapshot_id, error) from error
 
 
-def _compute_open_cost(partitions: int, cores: int) -> int:
+def compute_open_cost(partitions: int, cores: int) -> int:
     """Minimum size to count for each file when a scan is split into tasks.
 
     With Iceberg's default of 4 MB, thousands of small partitions become hundreds of tasks that mostly cost start-up;

@@ -184,11 +184,11 @@ def _count_duplicates(
 
 def _keep_stored_grouping(session: SparkSession, counts: Sequence[int]) -> AbstractContextManager[None]:
     """Read each partition in one task, so that equal keys meet without a shuffle; only if row counts make it pay."""
-    wanted = _STORED_GROUPING_SETTINGS if _is_worth_own_tasks(counts, session.sparkContext.defaultParallelism) else ()
+    wanted = _STORED_GROUPING_SETTINGS if is_worth_own_tasks(counts, session.sparkContext.defaultParallelism) else ()
     return override_conf(session, dict.fromkeys(wanted, "true"))
 
 
-def _is_worth_own_tasks(counts: Sequence[int], cores: int) -> bool:
+def is_worth_own_tasks(counts: Sequence[int], cores: int) -> bool:
     """Whether the partitions are even enough to keep all cores busy, and large enough for a task each."""
     total = sum(counts)
     return total > 0 and max(counts) * cores <= total and total >= _MIN_ROWS_PER_TASK * len(counts)

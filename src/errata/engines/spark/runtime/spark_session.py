@@ -54,9 +54,10 @@ class SparkRuntime:
         """The py4j gateway; starts a JVM but no SparkContext."""
         if self._given is not None:
             return self._given.sparkContext._gateway  # noqa: SLF001  as in jvm.py
-        return start_jvm(self._settings, self._log, self._redact_text)
+        return start_jvm(self.settings, self._log, self.redact)
 
-    def _redact_text(self, text: str) -> str:
+    def redact(self, text: str) -> str:
+        """Text without the project's secrets and without passwords in URLs."""
         return hide_passwords(self._project.redact(text))
 
     @property
@@ -68,7 +69,7 @@ class SparkRuntime:
     def hold_to(self, throttle: Throttle) -> None:
         """Use the limits of the current run instead of the project's; an existing session keeps its cores."""
         self._project = replace(self._project, throttle=throttle)
-        self.__dict__.pop("_settings", None)
+        self.__dict__.pop("settings", None)
 
     @property
     def pool(self) -> str | None:
@@ -88,14 +89,14 @@ class SparkRuntime:
     def hadoop(self) -> Mapping[str, str]:
         """Hadoop settings for catalogs opened without a session."""
         prefix = "spark.hadoop."
-        return {k.removeprefix(prefix): v for k, v in self._settings.items() if k.startswith(prefix)}
+        return {k.removeprefix(prefix): v for k, v in self.settings.items() if k.startswith(prefix)}
 
     def _base(self) -> SparkSession:
         from pyspark.sql import SparkSession
 
         self.gateway  # noqa: B018  the JVM first, with its output in the log
         builder = SparkSession.builder
-        for key, value in self._settings.items():
+        for key, value in self.settings.items():
             if key not in (self.submitted or {}):
                 builder = builder.config(key, value)
         return builder.getOrCreate()
@@ -106,7 +107,8 @@ class SparkRuntime:
         return None if self._given is not None else submitted_settings()
 
     @cached_property
-    def _settings(self) -> dict[str, str]:
+    def settings(self) -> dict[str, str]:
+        """The settings of the session, secrets included."""
         settings = build_driver_settings(self._project, self._jars, self.submitted, available=os.cpu_count() or 1)
         if self._jars and (archive := archive_options(self._jars[0].parent, self._jars)):
             java = settings.get("spark.driver.extraJavaOptions", "")
