@@ -34,7 +34,7 @@ def test_a_pin_is_created_once_and_keeps_the_snapshot_as_long_as_promised(lake: 
     again = pins.create("lake.fin.t", snapshot, "errata_r_base", keep_ms=30 * DAY, now_ms=at + 9 * DAY)
     assert (first.outcome, again.outcome) == ("created", "already")
     assert pins.refs("lake.fin.t")["errata_r_base"] == snapshot
-    ref = pins._tables.load("lake.fin.t").metadata.refs["errata_r_base"]
+    ref = TableLoader({"lake": lake.catalog}).load("lake.fin.t").metadata.refs["errata_r_base"]
     assert ref.max_ref_age_ms == 35 * DAY
 
 
@@ -42,7 +42,7 @@ def test_a_pin_never_moves(lake: Lake, pins: IcebergTags):
     """A tag that is on another snapshot is left there and reported."""
     snapshot, at = head(lake)
     pins.create("lake.fin.t", snapshot, "errata_r_base", keep_ms=DAY, now_ms=at)
-    append(pins._tables.load("lake.fin.t"), on("2026-01-02"))
+    append(TableLoader({"lake": lake.catalog}).load("lake.fin.t"), on("2026-01-02"))
     moved = pins.create("lake.fin.t", head(lake)[0], "errata_r_base", keep_ms=DAY, now_ms=at)
     assert moved.outcome == "not_pinned"
     assert pins.refs("lake.fin.t")["errata_r_base"] == snapshot
@@ -52,11 +52,11 @@ def test_a_name_moves_with_one_commit_and_never_onto_a_branch(lake: Lake, pins: 
     """Readers of a name find it before and after; a branch of that name, and a snapshot that is gone, are said."""
     first, at = head(lake)
     assert pins.move("lake.fin.t", first, "preview", keep_ms=DAY, now_ms=at).outcome == "created"
-    append(pins._tables.load("lake.fin.t"), on("2026-01-02"))
+    append(TableLoader({"lake": lake.catalog}).load("lake.fin.t"), on("2026-01-02"))
     second, later = head(lake)
-    versions = len(pins._tables.load("lake.fin.t").metadata.metadata_log)
+    versions = len(TableLoader({"lake": lake.catalog}).load("lake.fin.t").metadata.metadata_log)
     assert pins.move("lake.fin.t", second, "preview", keep_ms=3 * DAY, now_ms=later + DAY).outcome == "moved"
-    table = pins._tables.load("lake.fin.t")
+    table = TableLoader({"lake": lake.catalog}).load("lake.fin.t")
     assert len(table.metadata.metadata_log) == versions + 1
     assert table.metadata.refs["preview"].max_ref_age_ms == 4 * DAY
     assert pins.refs("lake.fin.t")["preview"] == second
@@ -84,11 +84,13 @@ def test_branches_and_tags_go_in_one_commit_and_none_when_there_is_nothing(lake:
     """Each commit writes a metadata file and costs live writers a retry."""
     snapshot, at = head(lake)
     pins.create("lake.fin.t", snapshot, "errata_r_base", keep_ms=DAY, now_ms=at)
-    pins._tables.load("lake.fin.t").manage_snapshots().create_branch(int(snapshot), "errata_r").commit()
-    versions = len(pins._tables.load("lake.fin.t").metadata.metadata_log)
+    TableLoader({"lake": lake.catalog}).load("lake.fin.t").manage_snapshots().create_branch(
+        int(snapshot), "errata_r"
+    ).commit()
+    versions = len(TableLoader({"lake": lake.catalog}).load("lake.fin.t").metadata.metadata_log)
     assert pins.drop("lake.fin.t", ("errata_r", "errata_r_base", "errata_gone")) == ("errata_r", "errata_r_base")
     assert pins.drop("lake.fin.t", ("errata_r", "errata_r_base")) == ()
-    assert len(pins._tables.load("lake.fin.t").metadata.metadata_log) == versions + 1
+    assert len(TableLoader({"lake": lake.catalog}).load("lake.fin.t").metadata.metadata_log) == versions + 1
     assert set(pins.refs("lake.fin.t")) == {"main"}
 
 
