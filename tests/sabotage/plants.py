@@ -22,6 +22,7 @@ SWEEPING = "tests/unit/publishing/test_sweep.py::test_"
 NOTICING = "tests/unit/publishing/test_live_writes.py::test_"
 LATE = "tests/unit/publishing/test_late_inputs.py::test_"
 THROTTLING = "tests/unit/worker/test_throttle.py::test_"
+AUTHORIZING = "tests/unit/approval/test_authorization.py::test_"
 RELEASING = "tests/unit/approval/test_release.py::"
 REBASING = "tests/unit/live_writers/test_rebase.py::test_"
 SIMULATED = "tests/faults/test_simulation.py::test_the_invariants_hold_where_one_fault_is_frequent"
@@ -456,7 +457,29 @@ PLANTS = (
         "approval/authorization.py",
         "    if facts.candidate_digest != facts.found_digest:\n",
         "    if False:\n",
-        ("tests/unit/approval/test_authorization.py::test_every_failure_is_answered",),
+        (f"{AUTHORIZING}every_failure_is_answered",),
+    ),
+    Plant(
+        "the requester publishes with errata run",
+        "approval/authorization.py",
+        '    require_role(workspace, actor, (Role.PUBLISHER,), "run --publish", run.run_id)\n'
+        '    refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)\n',
+        '    require_role(workspace, actor, (Role.PUBLISHER,), "run --publish", run.run_id)\n',
+        (f"{RELEASING}TestByItself::test_the_requester_of_a_run_is_refused_before_any_work",),
+    ),
+    Plant(
+        "breaking the glass replaces the acceptance of a warning",
+        "approval/authorization.py",
+        "    problems += _find_void_acceptances(facts.accepted, facts)\n",
+        "    problems += _find_void_acceptances(facts.accepted, facts) if not facts.breaks_glass else []\n",
+        (f"{AUTHORIZING}breaking_the_glass_does_not_replace_an_acceptance_that_is_void",),
+    ),
+    Plant(
+        "breaking the glass uses the release of someone else",
+        "approval/authorization.py",
+        "    if record is None or break_glass:\n",
+        "    if record is None:\n",
+        (f"{RELEASING}TestBreakGlass::test_it_has_a_release_of_its_own",),
     ),
     Plant(
         "a publication goes ahead under an overtaken verdict",

@@ -34,6 +34,15 @@ def test_breaking_the_glass_stands_for_approvals_alone() -> None:
     assert len(find_unmet(replace(broken, verdict_passed=False, found_digest="x"))) == 2
 
 
+def test_breaking_the_glass_does_not_replace_an_acceptance_that_is_void() -> None:
+    """It replaces the second person and the quorum; a warning still needs someone who may accept it."""
+    broken = replace(GOOD, approvals=QuorumStatus(), breaks_glass=True, accepted=(KNOWN,))
+    assert find_unmet(broken) == ()
+    assert find_unmet(replace(broken, approvers=frozenset())) == (
+        "the warning moved was accepted by bo, who may no longer do so",
+    )
+
+
 def test_whoever_answers_for_a_warning_still_has_to_be_allowed_to() -> None:
     """Today's roles; in single-user mode anyone."""
     accepted = replace(GOOD, accepted=(KNOWN,))

@@ -349,6 +349,14 @@ class TestByItself:
         with pytest.raises(ApprovalRefused, match="no person has released"):
             warranted(ready, "bo", by_itself=True)
 
+    def test_the_requester_of_a_run_is_refused_before_any_work(self, make: Make):
+        """``run --publish`` is a publication, so the requester may not start it, whatever the product allows."""
+        workspace = make(requester="cy", manual=False)
+        with pytest.raises(ApprovalRefused, match="other than the requester, found cy"):
+            workspace.client.require_unattended(workspace.run.run_id, as_="cy")
+        workspace.client.require_unattended(workspace.run.run_id, as_="airflow")
+        assert workspace.actions()[-1] == "refused"
+
 
 class TestBreakGlass:
     """``errata publish --break-glass WHY``."""
@@ -374,6 +382,15 @@ class TestBreakGlass:
         with pytest.raises(StateRefused, match="found rejected"):
             warranted(workspace, "dana", break_glass="now")
         assert workspace.bell.heard == []
+
+    def test_it_has_a_release_of_its_own(self, ready: Office):
+        """A valid release is not reused: the record of this publication names who decided alone, and why."""
+        signed(ready, "bo")
+        found = warranted(ready, "dana", break_glass="regulator waits")
+        assert (found.release.person, found.release.break_glass) == ("dana", "regulator waits")
+        assert [one.person for one in ready.ledger.releases.list(ready.run.run_id)] == ["bo", "dana"]
+        assert found.told["release"] == found.release.release_id
+        assert [one["deed"] for one in ready.bell.heard] == ["publish"]
 
     def test_it_needs_the_role(self, ready: Office):
         """A publisher without it is refused before anything is looked at."""
