@@ -403,6 +403,13 @@ PLANTS = (
         (f"{SWEEPING}a_dead_worker_process_does_not_end_the_wait_for_its_branch",),
     ),
     Plant(
+        "rows in quarantine go while the publication can be undone",
+        "publishing/leftovers.py",
+        "    if not is_undoable:  # unconditionally",
+        "    if True:  # unconditionally",
+        (f"{SWEEPING}while_a_publication_can_be_undone_the_rows_in_quarantine_are_kept",),
+    ),
+    Plant(
         "a branch is dropped under a worker that writes to it",
         "publishing/leftovers.py",
         "any(attempt.state is AttemptState.RUNNING for attempt in workspace.ledger.progress.attempts(run_id))",

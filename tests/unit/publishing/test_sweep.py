@@ -13,10 +13,10 @@ import pytest
 from errata.errors import EngineError
 from errata.ledger import current_owner, is_owner_dead
 from errata.model.manifest import Chunk
-from errata.model.refs import GUARD, base_tag, pre_tag, pub_tag, run_branch, undo_branch
+from errata.model.refs import GUARD, base_tag, pre_tag, pub_tag, quarantine_table, run_branch, undo_branch
 from errata.model.run import AttemptState, RunState
 from errata.publishing.intent import Intent
-from errata.publishing.leftovers import find_removable_refs
+from errata.publishing.leftovers import WHOLE_TABLE, find_removable_refs
 from errata.publishing.sweep import find_leftovers, find_unknown_refs, sweep_refs
 from support.office import ANA, DAYS, Office, office
 
@@ -125,6 +125,16 @@ def test_while_a_publication_can_be_undone_nothing_of_its_run_is_swept(place: Pl
     place.days_later(31)
     place.sweep()
     assert place.left() == set()
+
+
+def test_while_a_publication_can_be_undone_the_rows_in_quarantine_are_kept(place: Place):
+    """The quarantine table says which rows the published numbers leave out; it goes when the rollback window ends."""
+    place.published()
+    set_aside = (quarantine_table(TABLE, place.run), WHOLE_TABLE)
+    for days, is_dropped in ((29, False), (31, True)):
+        place.days_later(days)
+        drop, _ = find_removable_refs(place.house.workspace, place.house.ledger.runs.get(place.run))
+        assert (set_aside in drop) == is_dropped
 
 
 def test_the_fence_of_an_abandoned_publication_is_never_swept(place: Place):
