@@ -188,6 +188,20 @@ IN_ICEBERG = (
         "            elif False:\n",
         (f"{HISTORY}a_column_that_was_added_with_a_default_value_cannot_be_put_back",),
     ),
+    Plant(
+        "main is said to have left a snapshot that has only expired",
+        "engines/iceberg/metadata/history.py",
+        "    is_sure = begins or (",
+        "    is_sure = True or (",
+        (f"{HISTORY}a_snapshot_that_may_only_have_expired_was_not_surely_left",),
+    ),
+    Plant(
+        "where history was cut main is never sure to have left a snapshot",
+        "engines/iceberg/metadata/history.py",
+        "(known is not None and oldest is not None and known.timestamp_ms > oldest.timestamp_ms)",
+        "False",
+        (f"{HISTORY}a_snapshot_newer_than_the_cut_of_history_was_surely_left",),
+    ),
     # ----------------------------------------------------------------------------------------------- guard and branches
     Plant(
         "the guard leads back to main",

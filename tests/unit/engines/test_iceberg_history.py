@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from pyiceberg.serializers import ToOutputFile
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, LongType, StringType
@@ -105,6 +106,35 @@ def test_a_snapshot_that_main_was_set_back_from_is_told_with_when_and_where_to(r
     back_at = table.metadata.snapshot_log[3].timestamp_ms
     left = Departure(first, back_at, is_sure=True)
     assert reader.left(NAME, [first, second, third, ids(table)[-1]]) == {second: left, third: left}
+
+
+def expire(table: Table, *snapshots: str) -> None:
+    """Expire these snapshots as Spark does it: their children still name them (PyIceberg would clear that)."""
+    gone = {int(one) for one in snapshots}
+    kept = [one for one in table.metadata.snapshots if one.snapshot_id not in gone]
+    log = [one for one in table.metadata.snapshot_log if one.snapshot_id not in gone]
+    place = f"{table.location()}/metadata/after-expiry.metadata.json"
+    metadata = table.metadata.model_copy(update={"snapshots": kept, "snapshot_log": log})
+    ToOutputFile.table_metadata(metadata, table.io.new_output(place))
+    table.catalog.drop_table(table.name())
+    table.catalog.register_table(table.name(), place)
+
+
+def test_a_snapshot_that_may_only_have_expired_was_not_surely_left(reader: IcebergHistory, table: Table):
+    """Main's known history begins after it, so main may still descend from it: nobody is told that main left it."""
+    first, second, third = ids(table)
+    expire(table, first, second)
+    left = reader.left(NAME, [second, third])
+    assert {snapshot: one.is_sure for snapshot, one in left.items()} == {second: False}
+
+
+def test_a_snapshot_newer_than_the_cut_of_history_was_surely_left(reader: IcebergHistory, table: Table):
+    """Expiry only cuts the old end of main's history: a newer snapshot that is not part of it was really left."""
+    first, second, third = ids(table)
+    table.manage_snapshots().set_current_snapshot(snapshot_id=int(second)).commit()
+    expire(table.refresh(), first)
+    left = reader.left(NAME, [third])
+    assert {snapshot: (one.snapshot_id, one.is_sure) for snapshot, one in left.items()} == {third: (second, True)}
 
 
 @pytest.mark.parametrize("asked", ["1", "2001-01-01T00:00Z", "last tuesday", "2026-01-03", "side", "errata_x_pub"])
