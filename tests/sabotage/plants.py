@@ -73,6 +73,20 @@ PLANTS = (
         (f"{FREEZES}TestFreezes::test_a_freeze_waits_for_who_writes_already_and_lets_nobody_in_meanwhile[sqlite]",),
     ),
     Plant(
+        "a freeze lapses while its run waits for live jobs",
+        "live_writers/freeze.py",
+        "        context.ledger.freezes.renew_freeze(context.run_id, freeze.idle)\n    # nobody",
+        "    # nobody",
+        ("tests/unit/live_writers/test_freeze.py::test_a_freeze_outlives_the_wait_for_live_jobs",),
+    ),
+    Plant(
+        "a run whose freeze lapsed goes on as if it were frozen",
+        "live_writers/freeze.py",
+        "    if not found.is_open and context.ledger.now_ms() < found.most_until:\n",
+        "    if False:\n",
+        ("tests/unit/live_writers/test_freeze.py::test_a_freeze_that_lapsed_during_the_wait_refuses_the_command",),
+    ),
+    Plant(
         "a live job that slept goes on beside a freeze",
         "ledger/store/freezes.py",
         "            if row.lease_until <= tx.now_ms and _load_open_freezes(",

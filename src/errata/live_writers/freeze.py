@@ -49,8 +49,8 @@ def freeze_partitions(context: RunContext) -> Iterator[bool]:
     # open first and wait afterwards: new live jobs are refused at once, so the wait for the others ends
     if opened.is_open:
         failpoint("freeze.after_open")
-        _wait_for_writers(context, opened)
-    else:
+        opened = _wait_for_writers(context, opened, freeze)
+    if not opened.is_open:
         context.workspace.narrate(
             f"WARNING: the freeze of {context.run_id} expired at {format_moment(opened.at_most)} UTC (freeze.at_most). "
             "Live jobs may write again; a write in scope is now a conflict"
@@ -93,7 +93,8 @@ def _list_unpublished(workspace: Workspace, run: RunRecord) -> tuple[str, ...]:
     return tuple(name for name in run.partitions if states[name] is PartitionState.UNPUBLISHED)
 
 
-def _wait_for_writers(context: RunContext, opened: FreezeRecord) -> None:
+def _wait_for_writers(context: RunContext, opened: FreezeRecord, freeze: Freeze) -> FreezeRecord:
+    """Wait until the freeze is granted and keep it alive meanwhile; returns it granted, or not open after at_most."""
     waited, said = 0.0, False
     while writing := context.ledger.freezes.grant_freeze(context.run_id, context.actor):
         if waited > WAIT_SECONDS:
@@ -106,6 +107,18 @@ def _wait_for_writers(context: RunContext, opened: FreezeRecord) -> None:
             said = True
         context.workspace.sleep(_POLL_SECONDS)
         waited += _POLL_SECONDS
+        context.ledger.freezes.renew_freeze(context.run_id, freeze.idle)
+    # nobody to wait for is also the answer for a freeze that lapsed
+    found = context.ledger.freezes.find_freeze(context.run_id) or opened
+    if not found.is_open and context.ledger.now_ms() < found.most_until:
+        raise ScopeLocked(
+            f"{context.run_id} was refused; expected its freeze to last until live jobs ended, found that the freeze "
+            "lapsed or was ended meanwhile",
+            state="nothing was changed; live jobs are not held off",
+            hint=f"errata run {context.run_id}",
+            partitions=list(opened.partitions),
+        )
+    return found
 
 
 def _scope_locked_error(

@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -22,6 +23,7 @@ from errata.model.audit import Actor
 from errata.model.product import Freeze, Publish
 from errata.model.run import RunState
 from errata.workspace import RunContext
+from support.clock import stopped_clock
 from support.office import DAYS, Office, office
 from support.statements import watched_statements
 from unit.ledger.steps import publish
@@ -154,6 +156,54 @@ def test_a_run_gives_up_on_a_live_job_that_does_not_end(make: Make):
             pytest.fail("the body ran")
         assert refused.value.fields["partitions"] == list(DAYS)
     assert errata.live.frozen(workspace.client, TABLE) == ()
+
+
+@contextmanager
+def polling(workspace: Office, seconds: float) -> Iterator[list[Callable[[], object]]]:
+    """Each wait of a command moves the ledger's clock by so much; what is in the list happens then, one at a time."""
+    planned: list[Callable[[], object]] = []
+    with stopped_clock() as clock:
+
+        def sleep(_: float) -> None:
+            clock.move(seconds)
+            if planned:
+                planned.pop(0)()
+
+        workspace.workspace = replace(workspace.workspace, sleep=sleep)
+        yield planned
+
+
+def test_a_freeze_outlives_the_wait_for_live_jobs(make: Make):
+    """The wait may be longer than ``idle``: it counts as work on the run, so live jobs stay out when it is over."""
+    workspace = make(replace(FREEZES, freeze=Freeze(idle=10, at_most=3600)))
+    with polling(workspace, 4) as planned, ExitStack() as job:
+        job.enter_context(errata.live.writing(workspace.client, TABLE, [DAYS[0]], name="daily"))
+        planned += [lambda: None] * 8 + [job.close]
+        with frozen(workspace) as just_now:
+            assert just_now
+            assert errata.live.frozen(workspace.client, TABLE, [DAYS[0]]) != ()
+    assert "freeze.granted" in workspace.actions()
+
+
+def test_a_freeze_that_lapsed_during_the_wait_refuses_the_command(make: Make):
+    """A machine that slept lost it, and live jobs may have written since: nothing goes on as if they were held off."""
+    workspace = make(replace(FREEZES, freeze=Freeze(idle=10, at_most=3600)))
+    with polling(workspace, 11), errata.live.writing(workspace.client, TABLE, [DAYS[0]], name="daily"):
+        with pytest.raises(ScopeLocked, match="freeze lapsed") as refused, frozen(workspace):
+            pytest.fail("the body ran")
+        assert refused.value.hint == f"errata run {workspace.run.run_id}"
+    assert "freeze.granted" not in workspace.actions()
+    with frozen(workspace) as just_now:
+        assert just_now, "the same command again starts it again"
+
+
+def test_a_freeze_whose_time_ends_during_the_wait_is_said_to_be_over(make: Make):
+    """The run goes on without it, as it does when the time was over before; it does not count as granted."""
+    workspace = make(replace(FREEZES, freeze=Freeze(idle=10, at_most=12)))
+    live_job = errata.live.writing(workspace.client, TABLE, [DAYS[0]], name="daily")
+    with polling(workspace, 4), live_job, frozen(workspace) as just_now:
+        assert not just_now
+    assert "(freeze.at_most)" in workspace.said[-1]
 
 
 def test_a_live_job_waits_for_a_freeze_that_ends_in_time(make: Make):
