@@ -134,6 +134,17 @@ def test_a_run_at_its_cap_asks_for_another_plan(make_world: Make) -> None:
     assert '--override cost="…"' in world.client.status(run).next
 
 
+def test_a_limit_on_rows_that_nobody_counts_is_said_to_hold_nothing(make_world: Make) -> None:
+    """Source files are not opened, so their rows are not known: the run says which limit holds instead."""
+    world = make_world(days=1, project="throttle: {rows_per_minute: 1, bytes_per_minute: 1GiB}\n")
+    assert world.client.run(world.to("approved"), as_="ana").state == "staged"
+    (told,) = [line for line in world.said if "rows_per_minute" in line]
+    assert told == (
+        "WARNING: throttle.rows_per_minute does not count the rows of raw, whose files are not opened; "
+        "throttle.bytes_per_minute counts them"
+    )
+
+
 def test_a_request_that_was_given_up_is_planned_anew_as_often_as_one_likes(make_world: Make) -> None:
     """Each new run names the one before; none of them is a run that was cancelled."""
     world = make_world(days=1)

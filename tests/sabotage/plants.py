@@ -58,6 +58,13 @@ PLANTS = (
         (f"{THROTTLING}chunks_that_started_at_the_same_moment_are_paid_for_one_after_the_other",),
     ),
     Plant(
+        "a limit on rows of input counts rows of output",
+        "ledger/store/progress.py",
+        'chunk_table.c.rows.label("input_rows")',
+        'func.coalesce(attempt_table.c.rows, chunk_table.c.rows).label("input_rows")',
+        (f"{CONTRACT}the_pace_of_a_run_is_that_of_all_its_workers[sqlite]",),
+    ),
+    Plant(
         "a canary is judged by totals of the whole run",
         "worker/canary.py",
         '        reconcile=tuple(rule for rule in manifest.reconcile if rule.per != "run"),\n',

@@ -131,7 +131,7 @@ class RunPace:
     running: int
     adopted: int
     last_ended_ms: int | None
-    recent: tuple[tuple[int, int, int], ...]  # (started ms, rows, input bytes) of the newest attempts, oldest first
+    recent: tuple[tuple[int, int, int], ...]  # (started ms, input rows, input bytes), newest attempts, oldest first
     adopted_last_hour: tuple[int, ...]  # times in ms, oldest first
 
 

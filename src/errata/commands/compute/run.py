@@ -106,6 +106,7 @@ def _join_run(
     product = context.workspace.project.products.get(context.manifest.product)
     throttle = (product.throttle if product else None) or context.workspace.project.throttle
     context.engines.hold_to(throttle)
+    _warn_about_uncounted_rows(context, throttle)
     health = (*context.workspace.project.health, *(product.health if product else ()))
     if throttle != Throttle() or health:
         signals = [signal.name for signal in health]
@@ -119,6 +120,16 @@ def _join_run(
     finally:
         progress.close()
     return _finish_run(job, started)
+
+
+def _warn_about_uncounted_rows(context: RunContext, throttle: Throttle) -> None:
+    """Say which inputs a limit on rows does not hold back: the rows of files that planning did not open."""
+    pins = context.manifest.inputs if throttle.rows_per_minute else ()
+    if uncounted := [pin.name for pin in pins if pin.kind == "files" and pin.file_count and not pin.counts]:
+        context.workspace.narrate(
+            f"WARNING: throttle.rows_per_minute does not count the rows of {', '.join(uncounted)}, whose files are not "
+            "opened; throttle.bytes_per_minute counts them"
+        )
 
 
 def start_run(context: RunContext) -> RunRecord:

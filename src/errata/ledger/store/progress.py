@@ -85,7 +85,7 @@ def _load_pace(conn: Connection, run_id: str, now_ms: int) -> RunPace:
         chunk_table,
         (chunk_table.c.run_id == attempt_table.c.run_id) & (chunk_table.c.chunk_id == attempt_table.c.chunk_id),
     )
-    wanted = (attempt_table.c.state, attempt_table.c.started_at, attempt_table.c.ended_at, attempt_table.c.rows)
+    wanted = (attempt_table.c.state, attempt_table.c.started_at, attempt_table.c.ended_at)
     newest = (
         select(*wanted, chunk_table.c.bytes.label("input_bytes"), chunk_table.c.rows.label("input_rows"))
         .select_from(joined)
@@ -107,7 +107,7 @@ def _load_pace(conn: Connection, run_id: str, now_ms: int) -> RunPace:
         running=counts.get(AttemptState.RUNNING.value, 0),
         adopted=counts.get(AttemptState.ADOPTED.value, 0),
         last_ended_ms=ends[-1] if ends else None,
-        recent=tuple((_to_ms(row.started_at), row.rows or row.input_rows, row.input_bytes) for row in rows),
+        recent=tuple((_to_ms(row.started_at), row.input_rows, row.input_bytes) for row in rows),
         adopted_last_hour=tuple(_to_ms(end) for end in conn.execute(lately).scalars()),
     )
 

@@ -17,7 +17,7 @@ class Throttle:
     # not in a manifest, because no result depends on it
     chunks: Annotated[Count | None, Key("Chunks in progress at the same time.")] = None
     cores: Annotated[Count | None, Key("Cores of each Spark application.")] = None
-    rows_per_minute: Count | None = None
+    rows_per_minute: Annotated[Count | None, Key("Rows of input per minute.")] = None
     bytes_per_minute: Annotated[Bytes | None, Key("Bytes of input per minute.")] = None
     commits_per_hour: Count | None = None
     wave: Annotated[Count | None, Key(path="wave.chunks", needed=True)] = None
