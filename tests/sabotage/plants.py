@@ -574,6 +574,13 @@ PLANTS = (
         ("tests/unit/evidence/test_bundle.py::test_sums_of_a_classified_column_are_in_no_summary",),
     ),
     Plant(
+        "evidence says how far values of a classified column moved",
+        "evidence/diff_summary.py",
+        '"median_percent": None if name in diff.masked else change.median_percent,',
+        '"median_percent": change.median_percent,',
+        ("tests/unit/evidence/test_bundle.py::test_sums_of_a_classified_column_are_in_no_summary",),
+    ),
+    Plant(
         "rows in quarantine need not add up",
         "gate/verdict/row_counts.py",
         "if account.read != account.used + account.quarantined + account.suppressed:",

@@ -84,7 +84,7 @@ def _build_summary(found: DiffView, n: int) -> Mapping[str, Any]:
         name: {
             "changed": change.changed,
             "within": change.within,
-            "median_percent": change.median_percent,
+            "median_percent": None if name in diff.masked else change.median_percent,
             "sum_before": None if name in diff.masked else change.sum_before,
             "sum_after": None if name in diff.masked else change.sum_after,
         }

@@ -156,7 +156,7 @@ def _column_cells(name: str, change: ColumnChange, common: int, diff: Diff) -> l
         moved_by = format_signed_percent(whole.percent) if whole.percent and Decimal(whole.percent) else "–"
         sums = [format_value(change.sum_before), format_value(change.sum_after), moved_by]
     share = [format_percent(change.changed, common), " ", render_share_bar(change.changed / common if common else 0)]
-    median = format_signed_percent(change.median_percent) if change.median_percent is not None else "–"
+    median = "–" if hidden or change.median_percent is None else format_signed_percent(change.median_percent)
     row: list[Child] = [name, format_exact(change.changed), share, median, *sums]
     return [*row, format_exact(change.within)] if diff.tolerance else row
 

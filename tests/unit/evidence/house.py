@@ -70,7 +70,7 @@ class Measurer:
         )
         columns = {
             "gross": ColumnChange(21, "300", "270", median_percent="-10.00"),
-            "account_id": ColumnChange(6, "1", "2"),
+            "account_id": ColumnChange(6, "1", "2", median_percent="100.00"),
         }
         sample = (SampleRow(DAYS[0], "changed", {"account_id": SECRET_ROW}, {}, {}),)
         side = Profile(30, 0, minimum=SECRET_ROW)

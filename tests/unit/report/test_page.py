@@ -255,6 +255,13 @@ def test_classified_values_are_masked_and_said_to_be():
     )
 
 
+def test_how_far_a_classified_column_moved_is_not_shown():
+    """The median movement of few rows tells their values, as the sums do."""
+    moved = {"revenue_usd": replace(diff().diff.columns["revenue_usd"], median_percent="-77.77")}
+    assert "77.8 %" in words(report(diff=diff(columns=moved)))
+    assert "77.8 %" not in words(report(diff=diff(columns=moved, masked=("revenue_usd",))))
+
+
 def _text() -> Distribution:
     return diff().diff.distributions["booked_by"]
 
