@@ -599,6 +599,13 @@ PLANTS = (
         ("tests/unit/engines/test_checksums.py::test_a_row_s_hash_is_also_over_which_columns_are_null",),
     ),
     Plant(
+        "the oldest of values is the first of their directories",
+        "engines/files/pattern.py",
+        "_GLOB.search(before + after) or not grain.is_time:",
+        "_GLOB.search(before + after):",
+        ("tests/unit/engines/test_files.py::test_values_have_no_oldest_directory",),
+    ),
+    Plant(
         "values are put in the order of their names",
         "model/partition_sql.py",
         "sorted(partitions, key=lambda text: value_from_text(text) or \"\")",

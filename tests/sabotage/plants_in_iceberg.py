@@ -189,6 +189,13 @@ IN_ICEBERG = (
         (f"{HISTORY}a_column_that_was_added_with_a_default_value_cannot_be_put_back",),
     ),
     Plant(
+        "the oldest of values is the first of their texts",
+        "engines/iceberg/metadata/data_files.py",
+        "        if self._is_time and key != NULL",
+        "        if key != NULL",
+        ("tests/unit/engines/test_iceberg_metadata.py::test_values_have_no_oldest_partition",),
+    ),
+    Plant(
         "main is said to have left a snapshot that has only expired",
         "engines/iceberg/metadata/history.py",
         "    is_sure = begins or (",

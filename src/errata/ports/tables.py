@@ -101,7 +101,7 @@ class InputState:
     table_uuid: str | None = None
     newest_ms: int | None = None  # time of the snapshot, or the newest modification time of the files
     files: Mapping[str, tuple[SourceFile, ...]] | None = None
-    oldest: str | None = None  # the oldest existing partition, where that is cheap to find out
+    oldest: str | None = None  # oldest existing time partition, where cheap to find; values have no order, so None
     rows_known: bool = True
     note: str = ""  # shown in the plan
     problem: str | None = None  # why the plan is refused

@@ -49,6 +49,14 @@ def test_the_oldest_directory_is_known_when_something_is_missing(tmp_path: Path)
     assert (facts.partitions, facts.oldest) == ({}, "2026-01-03")
 
 
+def test_values_have_no_oldest_directory(tmp_path: Path):
+    """Values have no order, and as text 9 would come after 10: a missing one is never called older."""
+    put(tmp_path, "raw/shop=10/a.parquet", "raw/shop=9/a.parquet")
+    shops = source("raw/shop={shop}/*.parquet", "shop")
+    facts = FileSource(str(tmp_path)).read_input(shops, Grain.VALUE, ["1", "9"])
+    assert (set(facts.partitions), facts.oldest) == ({"9"}, None)
+
+
 def test_a_fingerprint_changes_with_any_file(tmp_path: Path):
     """Size, time or name: each one shows, and other partitions keep theirs."""
     put(tmp_path, "raw/day=2026-01-01/a.parquet", "raw/day=2026-01-02/a.parquet")

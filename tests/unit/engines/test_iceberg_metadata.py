@@ -308,6 +308,13 @@ def test_manifests_outside_the_range_are_skipped_without_changing_the_answer(lak
     assert facts.oldest == "2026-01-01"
 
 
+def test_values_have_no_oldest_partition(lake: Lake):
+    """Values have no order, and as text 9 would come after 10: a missing one is never called older."""
+    lake.create("t", ("n", IDENTITY), rows=[on("2026-01-01", n=9), on("2026-01-01", n=10)])
+    facts = lake.reader.read_input(source(partition="n"), Grain.VALUE, ["1", "9"])
+    assert (set(facts.partitions), facts.oldest) == ({"9"}, None)
+
+
 def test_an_input_without_its_column_is_a_problem(lake: Lake):
     """The plan is refused by name instead of failing in Spark."""
     lake.create("t", ("at", DayTransform()), rows=[on("2026-01-01")])
