@@ -13,7 +13,7 @@ from benchmarks.clock import Sample, sample
 from benchmarks.lake import Shape, write_project
 from benchmarks.process import Done, errata, run
 from benchmarks.report import Goal, cases, goals, heading, lines, note
-from benchmarks.rounds import REPS, Ratio, Rounds
+from benchmarks.rounds import REPS, WARM, Ratio, Rounds
 
 __all__ = ["main"]
 
@@ -30,20 +30,20 @@ for name in ("bench.daily", "bench.events"):
 
 def main(root: Path, *, quick: bool) -> None:
     """Goal 12."""
-    few, many = (100, 1_000) if quick else (1_825, 43_800)
+    few, many = (20, 200) if quick else (1_825, 43_800)
     places = {days: root / f"d{days}" for days in (few, many)}
     for days, place in places.items():
         _make(place, days)
     found, memory = Rounds(), dict[str, list[float]]()
-    for number in range(min(REPS, 3) + 1):
+    for number in range(WARM + min(REPS, 3)):
         samples: dict[str, Sample] = {}
         for days, place in places.items():
             for kind in ("bare", "plan"):
                 done: list[Done] = []
                 samples[f"{kind} {days}"] = sample(lambda: done.append(_act(kind, place, days, number)))  # noqa: B023
-                if number:
+                if number >= WARM:
                     memory.setdefault(f"{kind} {days}", []).append(done[0].megabytes)
-        if number:
+        if number >= WARM:
             found.rounds.append(samples)
     heading(
         f"Planning {few:,} and {many:,} partitions",

@@ -14,9 +14,13 @@ from statistics import median
 
 from benchmarks.clock import Sample, sample
 
-__all__ = ["REPS", "Ratio", "Rounds", "alternate"]
+__all__ = ["QUICK", "REPS", "WARM", "Ratio", "Rounds", "alternate"]
 
-REPS = int(os.environ.get("BENCH_REPS", "3"))
+QUICK = "BENCH_QUICK" in os.environ
+"""Whether each act runs once, to see that it works; what it took then means nothing."""
+REPS = 1 if QUICK else int(os.environ.get("BENCH_REPS", "3"))
+WARM = 0 if QUICK else 1
+"""Rounds before those that count, where a question says nothing else."""
 _ENOUGH = 3
 
 
@@ -71,6 +75,7 @@ class Rounds:
 
 def alternate(acts: Mapping[str, Callable[[], object]], *, reps: int = REPS, warm: int = 2, extra: int = 2) -> Rounds:
     """Warm rounds first, which do not count; then rounds until ``reps`` are quiet, but at most ``extra`` more."""
+    warm, extra = (0, 0) if QUICK else (warm, extra)
     result = Rounds()
     names = list(acts)
     for number in range(warm + reps + extra):

@@ -175,6 +175,7 @@ def _replaced(kind: str, target: Any, days: tuple[str, ...], source: str, publis
     order = Replacement(
         kind=kind,
         run_id=RUN,
+        product="fin.big",
         manifest_digest="digest",
         target=target,
         partitions=days,

@@ -13,9 +13,10 @@ __all__ = ["main"]
 
 def main(root: Path, *, quick: bool) -> None:
     """Goal 15: 45 days of which one counts ten, against 54 days."""
-    rows = 5_000 if quick else 50_000
-    fat = make(root / "fat", Shape(45, rows, rows // 4, fat=10))
-    even = make(root / "even", Shape(45, rows * 54 // 45, rows * 54 // 45 // 4))
+    days, rows = (5, 500) if quick else (45, 50_000)
+    fat = make(root / "fat", Shape(days, rows, rows // 4, fat=10))
+    same = rows * (days + 9) // days
+    even = make(root / "even", Shape(days, same, same // 4))
     found = alternate({"even": even.governed, "fat": fat.governed}, reps=REPS, warm=2)
     heading(
         f"Skew: one day of {rows * 10:,} rows among {rows:,}",
