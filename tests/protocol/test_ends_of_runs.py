@@ -128,7 +128,7 @@ def test_a_run_at_its_cap_asks_for_another_plan(make_world: Make) -> None:
     world.configure("max_partitions: 400", "max_partitions: 400, max_usd: 60")
     run = world.to("approved")
     world.client.run(run, max_chunks=1, as_="ana")
-    world.configure("core_hour_usd: 0.01", "core_hour_usd: 9999999")
+    world.configure("core_hour_usd: 0.01", "core_hour_usd: 9999999999")
     with pytest.raises(CostCapReached):
         world.client.run(run, as_="ana")
     assert '--override cost="…"' in world.client.status(run).next
