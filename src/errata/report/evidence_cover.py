@@ -89,7 +89,7 @@ class _CoverData:
 def _render_head(told: _CoverData) -> Markup:
     run, state = told.run, told.run["state"]
     early = ("bad" if state in ("declined", "failed") else "warn", "•", _EARLY.get(state, to_sentence(state)))
-    undone = sum(stands == "rolled_back" for stands in run["partitions"].values())
+    undone = list(run["partitions"].values()).count("rolled_back")
     return render_masthead(
         "Evidence of a correction, run ", run["run_id"], run["product"], run["reason"],
         find_state(state, undone, early), _list_tiles(told),

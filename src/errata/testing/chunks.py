@@ -8,19 +8,17 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from errata.engines.failures import classify_error
 from errata.engines.files.source import FileSource
-from errata.engines.spark.compute.lineage import build_lineage
+from errata.engines.spark.compute.lineage import build_context, build_lineage
 from errata.engines.spark.compute.transforms import load_transform
 from errata.errors import EngineError, ErrataError, OutputContract, SourceChanged, TransformFailed
 from errata.failpoints import failpoint
-from errata.model.context import Context, Mode
 from errata.model.manifest import InputPin, TargetPin
-from errata.model.partition import end_of, format_ranges, sort_oldest_first, start_of
+from errata.model.partition import format_ranges
 from errata.model.product import Merge
 from errata.model.product.eras import QUARANTINE
 from errata.model.refs import quarantine_table, run_branch
@@ -107,7 +105,10 @@ class MemoryChunks:
             work.parts[code.zip_digest], code.zip_digest, code.call, self.cache
         )
         try:
-            made = build(build_context(work, aside), **{name: pa.Table.from_pylist(r) for name, r in inputs.items()})
+            made = build(
+                build_context(work, aside, deterministic_id, stamp),
+                **{name: pa.Table.from_pylist(r) for name, r in inputs.items()},
+            )
             return [dict(row) for row in (made.to_pylist() if isinstance(made, pa.Table) else made)]
         except ErrataError:
             raise
@@ -208,28 +209,6 @@ class SetAside:
         taken = [n for n, row in enumerate(rows) if holds(row) is True]
         self.rows.append((chosen[0], reason, [rows[n] for n in taken]))
         return frame.take([n for n in range(len(rows)) if n not in set(taken)])
-
-
-def build_context(work: ChunkWork, aside: SetAside) -> Context:
-    """The context of a governed run, with helpers for ``pyarrow`` tables."""
-    manifest, grain = work.manifest, work.manifest.target.grain
-    partitions = sort_oldest_first(grain, work.chunk.partitions)
-    timed = [name for name in partitions if grain.is_time and name != "null"]
-    return Context(
-        run_id=work.run_id,
-        product=manifest.product,
-        mode=Mode.BACKFILL,
-        clock=datetime.fromisoformat(manifest.as_of),
-        partitions=partitions,
-        start=start_of(grain, timed[0]) if timed else None,
-        end=end_of(grain, timed[-1]) if timed else None,
-        config=manifest.code.config,
-        version=manifest.code.version,
-        lineage=build_lineage(work.run_id, manifest, work.chunk),
-        _deterministic_id=deterministic_id,
-        _stamp=stamp,
-        _quarantine=aside,
-    )
 
 
 def deterministic_id(*columns: str) -> Callable[[Mapping[str, Any]], str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from py4j.protocol import Py4JError
 from errata.engines.failures import cause_of, classify_error
 from errata.engines.files.source import FileSource
 from errata.engines.spark.columns import partition_name
-from errata.engines.spark.compute.lineage import build_lineage, deterministic_id, stamp
+from errata.engines.spark.compute.lineage import build_context, build_lineage, deterministic_id, stamp
 from errata.engines.spark.compute.merge import DELETED, find_merge_violation, mark_deletions, merge_rows
 from errata.engines.spark.compute.output_contract import conform_output, find_null_violation
 from errata.engines.spark.compute.restore import read_restored_rows
@@ -28,8 +27,7 @@ from errata.engines.spark.write.append import SparkWriter
 from errata.engines.spark.write.quarantine import TransformQuarantine, write_quarantine
 from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed, UsageError
 from errata.failpoints import failpoint
-from errata.model.context import Context, Mode
-from errata.model.partition import end_of, format_ranges, sort_oldest_first, start_of
+from errata.model.partition import format_ranges
 from errata.model.product import Merge
 from errata.model.refs import run_branch
 from errata.ports.compute import TRIAL, ChunkEngine, ChunkWork
@@ -103,7 +101,10 @@ class SparkChunkEngine:
         if spread is not None:
             inputs = {name: rows.repartition(spread) for name, rows in inputs.items()}
         frame = self._translate_errors(
-            work, partial(build, build_context(work, aside or TransformQuarantine(manifest)), **inputs)
+            work,
+            partial(
+                build, build_context(work, aside or TransformQuarantine(manifest), deterministic_id, stamp), **inputs
+            ),
         )
         pickle_by_value()
         lineage = build_lineage(work.run_id, manifest, work.chunk)
@@ -191,28 +192,6 @@ class SparkChunkEngine:
         """Cancel the attempt's Spark jobs; does nothing if the JVM is gone."""
         with suppress(Py4JError, OSError):
             self._runtime.session.sparkContext.cancelJobGroup(work.attempt)
-
-
-def build_context(work: ChunkWork, aside: TransformQuarantine) -> Context:
-    """The context passed to the transform; rows that it quarantines are collected in ``aside``."""
-    manifest, grain = work.manifest, work.manifest.target.grain
-    partitions = sort_oldest_first(grain, work.chunk.partitions)
-    timed = [name for name in partitions if grain.is_time and name != "null"]
-    return Context(
-        run_id=work.run_id,
-        product=manifest.product,
-        mode=Mode.BACKFILL,
-        clock=datetime.fromisoformat(manifest.as_of),
-        partitions=partitions,
-        start=start_of(grain, timed[0]) if timed else None,
-        end=end_of(grain, timed[-1]) if timed else None,
-        config=manifest.code.config,
-        version=manifest.code.version,
-        lineage=build_lineage(work.run_id, manifest, work.chunk),
-        _deterministic_id=deterministic_id,
-        _stamp=stamp,
-        _quarantine=aside,
-    )
 
 
 _conforms: type[ChunkEngine] = SparkChunkEngine

@@ -1,16 +1,45 @@
-"""Lineage columns: the run, code, inputs and reason that a row came from."""
+"""The context of a chunk for its transform, and lineage columns: run, code, inputs and reason of a row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from errata.model.context import Mode
+from errata.model.context import Context, Mode
 from errata.model.manifest import Chunk, Manifest
-from errata.model.partition import sort_oldest_first, widen_partitions
+from errata.model.partition import end_of, sort_oldest_first, start_of, widen_partitions
+from errata.ports.compute import ChunkWork
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+
+def build_context(
+    work: ChunkWork,
+    quarantine: Callable[..., Any],
+    deterministic_id: Callable[..., Any],
+    stamp: Callable[..., Any],
+) -> Context:
+    """The context passed to the transform; the three functions work on the frames of the engine."""
+    manifest, grain = work.manifest, work.manifest.target.grain
+    partitions = sort_oldest_first(grain, work.chunk.partitions)
+    timed = [name for name in partitions if grain.is_time and name != "null"]
+    return Context(
+        run_id=work.run_id,
+        product=manifest.product,
+        mode=Mode.BACKFILL,
+        clock=datetime.fromisoformat(manifest.as_of),
+        partitions=partitions,
+        start=start_of(grain, timed[0]) if timed else None,
+        end=end_of(grain, timed[-1]) if timed else None,
+        config=manifest.code.config,
+        version=manifest.code.version,
+        lineage=build_lineage(work.run_id, manifest, work.chunk),
+        _deterministic_id=deterministic_id,
+        _stamp=stamp,
+        _quarantine=quarantine,
+    )
 
 
 def build_lineage(run_id: str, manifest: Manifest, chunk: Chunk) -> dict[str, str | None]:
