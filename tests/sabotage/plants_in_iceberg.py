@@ -203,6 +203,13 @@ IN_ICEBERG = (
         (f"{HISTORY}a_snapshot_that_may_only_have_expired_was_not_surely_left",),
     ),
     Plant(
+        "a missing parent is taken for the beginning of a table",
+        "engines/iceberg/metadata/history.py",
+        "    if snapshot.parent_snapshot_id is not None or snapshot.summary is None:\n        return False",
+        "    return snapshot.parent_snapshot_id is None",
+        (f"{HISTORY}a_history_that_pyiceberg_cut_has_no_known_beginning",),
+    ),
+    Plant(
         "where history was cut main is never sure to have left a snapshot",
         "engines/iceberg/metadata/history.py",
         "(known is not None and oldest is not None and known.timestamp_ms > oldest.timestamp_ms)",

@@ -128,6 +128,16 @@ def test_a_snapshot_that_may_only_have_expired_was_not_surely_left(reader: Icebe
     assert {snapshot: one.is_sure for snapshot, one in left.items()} == {second: False}
 
 
+def test_a_history_that_pyiceberg_cut_has_no_known_beginning(reader: IcebergHistory, table: Table):
+    """PyIceberg's expiry clears the parent of the oldest snapshot that it keeps, which does not make it the first."""
+    first, second, third = ids(table)
+    table.maintenance.expire_snapshots().by_ids([int(first), int(second)]).commit()
+    left = reader.left(NAME, [second])
+    assert {snapshot: (one.at_ms, one.is_sure) for snapshot, one in left.items()} == {second: (None, False)}
+    found = reader.commits(NAME, "day", Grain.DAY, DAYS)
+    assert ([one.snapshot_id for one in found.commits], found.complete) == ([third], False)
+
+
 def test_a_snapshot_newer_than_the_cut_of_history_was_surely_left(reader: IcebergHistory, table: Table):
     """Expiry only cuts the old end of main's history: a newer snapshot that is not part of it was really left."""
     first, second, third = ids(table)

@@ -91,7 +91,7 @@ def _walk_commits(
             found.append(commit)
         parent = current.parent_snapshot_id
         if parent is None:
-            return History(tuple(found), complete=until is None)
+            return History(tuple(found), complete=until is None and _is_first(current))
         current = table.metadata.snapshot_by_id(parent)
     return History(tuple(found), complete=current is not None)
 
@@ -199,7 +199,7 @@ def _find_departure(table: Table, line: Mapping[int, int], number: int) -> Depar
     metadata = table.metadata
     oldest = metadata.snapshot_by_id(list(line)[-1]) if line else None
     known = metadata.snapshot_by_id(number)
-    begins = oldest is None or oldest.parent_snapshot_id is None
+    begins = oldest is None or _is_first(oldest)
     # expiry only cuts the old end of the ancestry, so a newer snapshot that is missing from it has really left main
     is_sure = begins or (known is not None and oldest is not None and known.timestamp_ms > oldest.timestamp_ms)
     log = metadata.snapshot_log
@@ -213,6 +213,24 @@ def _find_departure(table: Table, line: Mapping[int, int], number: int) -> Depar
         return Departure(str(shared[0]), None, is_sure)
     # replacing a table starts a new log, so its first entry is the time of departure
     return Departure(None, log[0].timestamp_ms if begins and log else None, is_sure)
+
+
+def _is_first(snapshot: Snapshot) -> bool:
+    """Whether a table begins with this snapshot: it has no parent, and added itself all that it holds.
+
+    PyIceberg's expiry removes the parent's id from the oldest snapshot that it keeps, so a missing parent alone proves
+    nothing.
+    """
+    if snapshot.parent_snapshot_id is not None or snapshot.summary is None:
+        return False
+    counts = snapshot.summary.additional_properties
+    kinds = ("data-files", "delete-files")
+    adds_all = all(
+        f"total-{kind}" in counts and counts.get(f"added-{kind}", "0") == counts[f"total-{kind}"] for kind in kinds
+    )
+    return adds_all and not any(
+        int(counts.get(f"{change}-files", "0")) for change in ("deleted-data", "removed-delete")
+    )
 
 
 def _walk_parents(table: Table, number: int) -> dict[int, int]:
