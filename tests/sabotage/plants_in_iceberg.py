@@ -204,10 +204,24 @@ IN_ICEBERG = (
     ),
     Plant(
         "a missing parent is taken for the beginning of a table",
-        "engines/iceberg/metadata/history.py",
-        "    if snapshot.parent_snapshot_id is not None or snapshot.summary is None:\n        return False",
-        "    return snapshot.parent_snapshot_id is None",
+        "model/table.py",
+        "    if parent_id is not None:\n        return False",
+        "    return parent_id is None",
         (f"{HISTORY}a_history_that_pyiceberg_cut_has_no_known_beginning",),
+    ),
+    Plant(
+        "rewrites without the write before them are taken for compaction",
+        "publishing/conflict.py",
+        "_count_rows(expected, name) == _count_rows(live, name) and ",
+        "",
+        ("tests/unit/publishing/test_conflict.py::test_rewrites_that_would_have_changed_the_number_of_rows_prove_nothing",),
+    ),
+    Plant(
+        "early notice overlooks delete files that apply to no live file",
+        "publishing/live_writes.py",
+        "    return verdict.mark_written(deleted)",
+        "    return verdict",
+        ("tests/spark/test_live_writes.py::test_a_delete_file_that_applies_to_no_live_file_is_noticed_early",),
     ),
     Plant(
         "where history was cut main is never sure to have left a snapshot",

@@ -231,6 +231,14 @@ class World:
             "table => 'fin.sales', older_than => timestamp'2100-01-01', retain_last => 1)"
         )
 
+    def expire_by_pyiceberg(self) -> None:
+        """The same by PyIceberg, which clears the parent of the oldest snapshot that it keeps."""
+        with closing(load_catalog("lake", **self.lake.pyiceberg)) as catalog:
+            table = catalog.load_table("fin.sales")
+            kept = {ref.snapshot_id for ref in table.metadata.refs.values()}
+            gone = [one.snapshot_id for one in table.snapshots() if one.snapshot_id not in kept]
+            table.maintenance.expire_snapshots().by_ids(gone).commit()
+
     def drop_refs(self, *names: str) -> None:
         """Drop branches and tags, as a tool does that does not know them."""
         held = self.table().metadata.refs

@@ -173,6 +173,21 @@ class Departure:
     is_sure: bool  # False: history has expired, so main may still be at the snapshot
 
 
+def is_first_snapshot(parent_id: str | None, summary: Mapping[str, str]) -> bool:
+    """Whether a table begins with this snapshot: it has no parent, and added itself all that it holds.
+
+    PyIceberg's expiry removes the parent's id from the oldest snapshot that it keeps, so a missing parent alone proves
+    nothing.
+    """
+    if parent_id is not None:
+        return False
+    kinds = ("data-files", "delete-files")
+    if any(f"total-{kind}" not in summary for kind in kinds):
+        return False
+    adds_all = all(summary.get(f"added-{kind}", "0") == summary[f"total-{kind}"] for kind in kinds)
+    return adds_all and not {summary.get("deleted-data-files", "0"), summary.get("removed-delete-files", "0")} - {"0"}
+
+
 def group_by_partition(files: Iterable[DataFile], partitions: Iterable[str]) -> dict[str, tuple[ExpectedFile, ...]]:
     """File sets of the given partitions, empty for a partition without files; a shared file is in several sets."""
     sets: dict[str, set[ExpectedFile]] = {partition: set() for partition in partitions}

@@ -180,10 +180,13 @@ class HistoryReader(Protocol):
         partitions: Sequence[str],
         most: int | None = None,
         since: str | None = None,
+        *,
+        only_deletes: bool = False,
     ) -> History:
         """Commits that touched these partitions, newest first, back to the snapshot ``since`` (excluded) or the first.
 
-        The history is incomplete when there are more than ``most``, or when older commits have expired.
+        With ``only_deletes`` those that added delete files. The history is incomplete when there are more than
+        ``most``, or when older commits have expired.
         """
 
     def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:

@@ -93,7 +93,13 @@ def find_writers(partition: str, history: History, own: frozenset[str] = frozens
 
 
 def classify_changes(
-    changed: Iterable[str], history: History, own: frozenset[str] = frozenset(), *, shares_files: bool = False
+    changed: Iterable[str],
+    history: History,
+    expected: FileSets,
+    live: FileSets,
+    own: frozenset[str] = frozenset(),
+    *,
+    shares_files: bool = False,
 ) -> PartitionChanges:
     """Tell compaction from writes for every changed partition; ``own`` publications made the expected state.
 
@@ -110,7 +116,8 @@ def classify_changes(
             suspects[name] = tuple(commit for commit in commits if commit.operation != "replace")
         elif any(commit.operation != "replace" for commit in commits):
             written[name] = tuple(commit for commit in commits if commit.operation != "replace")
-        elif all(_is_balanced(commit, name) for commit in commits):
+        # compaction keeps the number of rows: where it changed, a commit is missing from the history
+        elif _count_rows(expected, name) == _count_rows(live, name) and all(_is_balanced(one, name) for one in commits):
             compacted.append(name)
         else:
             unclear.append(name)
@@ -120,6 +127,10 @@ def classify_changes(
 def _is_balanced(commit: Commit, partition: str) -> bool:
     touch = commit.touched.get(partition)
     return touch is not None and touch.added_rows == touch.removed_rows and not touch.added_deletes
+
+
+def _count_rows(sets: FileSets, partition: str) -> int:
+    return sum(file.rows for file in sets.get(partition, ()) if file.content == "data")
 
 
 def _paths(sets: FileSets, partition: str) -> frozenset[tuple[str, str]]:

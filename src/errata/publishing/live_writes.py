@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from errata.canonical import from_plain, to_plain
 from errata.ledger import PartitionState, RunRecord
@@ -17,9 +18,9 @@ from errata.model.manifest import Manifest, TargetPin
 from errata.model.partition import sort_oldest_first
 from errata.model.run import FINAL, RunState
 from errata.model.side_tables import is_side_table_mode
-from errata.model.table import Commit
+from errata.model.table import Commit, FileSets, History, Touch
 from errata.publishing.carry_over import shares_files
-from errata.publishing.conflict import PartitionChanges, classify_changes, find_changed_partitions
+from errata.publishing.conflict import PartitionChanges, classify_changes, find_changed_partitions, find_writers
 from errata.publishing.expected_files import build_replacement
 from errata.publishing.replacement import Replacement
 from errata.text.exceptions import first_line
@@ -65,7 +66,7 @@ def find_live_writes(workspace: Workspace, run: RunRecord, manifest: Manifest, h
     if not scope or {order.rebased.get(name, order.base_snapshot_id) for name in scope} == {head}:
         return ()
     facts = workspace.engines.targets.read_target(target.table, target.column, target.grain, scope)
-    verdict = _classify_live_changes(workspace, run, order, find_changed_partitions(order.expected, facts.expected))
+    verdict = _classify_live_changes(workspace, run, order, facts.expected)
     found: dict[str, list[str]] = {}
     commits: dict[str, Commit] = {}
     for name, written in verdict.written.items():
@@ -81,14 +82,29 @@ def find_live_writes(workspace: Workspace, run: RunRecord, manifest: Manifest, h
 
 
 def _classify_live_changes(
-    workspace: Workspace, run: RunRecord, order: Replacement, changed: Sequence[str]
+    workspace: Workspace, run: RunRecord, order: Replacement, live: FileSets
 ) -> PartitionChanges:
     target, verdict = order.target, PartitionChanges()
+    read = partial(workspace.engines.history.commits, target.table, target.column, target.grain)
     own = frozenset(one.pub_id for one in workspace.ledger.publications.list(run.run_id))
-    for base, names in order.group_by_base(changed).items():
-        history = workspace.engines.history.commits(target.table, target.column, target.grain, names, since=base)
-        verdict = verdict.combine_with(classify_changes(names, history, own, shares_files=shares_files(target)))
-    return verdict
+    for base, names in order.group_by_base(find_changed_partitions(order.expected, live)).items():
+        history = read(names, since=base)
+        found = classify_changes(names, history, order.expected, live, own, shares_files=shares_files(target))
+        verdict = verdict.combine_with(found)
+    # a delete file is a write even where it applies to no live file, so that no file set differs
+    deleted: dict[str, tuple[Commit, ...]] = {}
+    for base, names in order.group_by_base(order.partitions).items():
+        history = read(names, since=base, only_deletes=True)
+        deleted |= {name: commits for name in names if (commits := _find_deleting_commits(name, history, own))}
+    return verdict.mark_written(deleted)
+
+
+def _find_deleting_commits(partition: str, history: History, own: frozenset[str]) -> tuple[Commit, ...]:
+    return tuple(
+        commit
+        for commit in find_writers(partition, history, own)
+        if commit.operation != "replace" and commit.touched.get(partition, Touch()).added_deletes
+    )
 
 
 def _live_write_view(commit: Commit, names: Sequence[str], target: TargetPin) -> LiveWriteView:

@@ -157,7 +157,10 @@ def examine_version(order: Replacement, version: TableVersion, content: ContentP
     verdict = PartitionChanges()
     for base, names in order.group_by_base(changed).items():
         history = version.history(base, names)
-        verdict = verdict.combine_with(classify_changes(names, history, order.own, shares_files=shares_files(target)))
+        found = classify_changes(
+            names, history, order.expected, live, order.own, shares_files=shares_files(target)
+        )  # fmt: skip
+        verdict = verdict.combine_with(found)
     verdict = verdict.mark_written(deleted)
     if (verdict.unclear or shares_files(target)) and version.column != target.column:
         why = f"its partition column {target.column} is now {version.column}, so that rows written since cannot be read"

@@ -32,10 +32,12 @@ class MemoryHistory:
         partitions: Sequence[str],
         most: int | None = None,
         since: str | None = None,
+        *,
+        only_deletes: bool = False,
     ) -> History:
         """See the port."""
         found = self.lake.table(table).metadata
-        return walk_commits(Scope.of_column(found, column, grain), since, partitions, most)
+        return walk_commits(Scope.of_column(found, column, grain), since, partitions, most, only_deletes=only_deletes)
 
     def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
         """See the port."""
@@ -61,7 +63,9 @@ class MemoryHistory:
         )
 
 
-def walk_commits(scope: Scope, until: str | None, partitions: Sequence[str], most: int | None) -> History:
+def walk_commits(
+    scope: Scope, until: str | None, partitions: Sequence[str], most: int | None, *, only_deletes: bool = False
+) -> History:
     """Commits that touched the partitions, from main's head back to a snapshot or to the beginning."""
     metadata = scope.metadata
     line = metadata.line(metadata.head.snapshot_id if metadata.head else None)
@@ -72,16 +76,17 @@ def walk_commits(scope: Scope, until: str | None, partitions: Sequence[str], mos
         if snapshot.snapshot_id == until:
             return History(tuple(found), complete=True)
         commit = scope.commit(snapshot, partitions)
-        if commit.touched or commit.touches_everything:
+        is_asked = bool(snapshot.added_deletes) or not only_deletes
+        if is_asked and (commit.touched or commit.touches_everything):
             if most is not None and len(found) == most:
                 return History(tuple(found), complete=False)
             found.append(commit)
-    return History(tuple(found), complete=until is None and line[-1].parent_id is None)
+    return History(tuple(found), complete=until is None and line[-1].is_first)
 
 
 def _find_departure(metadata: Metadata, line: Sequence[Snapshot], number: str) -> Departure:
     oldest, known = (line[-1] if line else None), metadata.snapshots.get(number)
-    begins = oldest is None or oldest.parent_id is None
+    begins = oldest is None or oldest.is_first
     # expiry only cuts the old end of the ancestry, so a newer snapshot that is missing from it has really left main
     is_sure = begins or (known is not None and oldest is not None and known.at_ms > oldest.at_ms)
     descended = {number}

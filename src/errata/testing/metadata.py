@@ -104,6 +104,12 @@ class Snapshot:
     removed: tuple[DataFile, ...] = ()
 
     @property
+    def is_first(self) -> bool:
+        """Whether the table begins with it; expiry may have cleared the parent of a later one."""
+        adds_all = len(self.added) == len(self.files) and len(self.added_deletes) == len(self.deletes)
+        return self.parent_id is None and not self.removed and adds_all
+
+    @property
     def added(self) -> tuple[DataFile, ...]:
         """Data files that this commit added."""
         return tuple(file for file in self.files.values() if file.snapshot_id == self.snapshot_id)

@@ -94,7 +94,7 @@ class MemoryVersion:
             if snapshot.snapshot_id == base_snapshot_id:
                 return History(tuple(found), complete=True)
             found.append(self._scope.commit(snapshot, partitions))
-        is_whole = base_snapshot_id is None and (not at or at[-1].parent_id is None)
+        is_whole = base_snapshot_id is None and (not at or at[-1].is_first)
         return History(tuple(found), complete=is_whole)
 
     def new_deletes(

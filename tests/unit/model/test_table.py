@@ -1,11 +1,17 @@
-"""Whether a table may still take the columns that a run was planned with."""
+"""Whether a table may still take the columns that a run was planned with, and where its history begins."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from errata.model.manifest import NewColumn
-from errata.model.table import TableColumn, TableSchema, find_columns_to_add, find_schema_drift
+from errata.model.table import (
+    TableColumn,
+    TableSchema,
+    find_columns_to_add,
+    find_schema_drift,
+    is_first_snapshot,
+)
 from unit.gate.manifests import target_pin
 
 NEW = (NewColumn("margin", "double", 8), NewColumn("orders", "long", 9))
@@ -64,3 +70,19 @@ def test_names_tell_where_the_table_forgot_the_planned_schema() -> None:
     """Expiry may remove schemas that no snapshot uses."""
     since = find_schema_drift(TARGET, (), _columns(day=1, account=2, extra=12, margin=8, orders=9))
     assert (since.added, since.dropped) == ({"extra": None}, ("items",))
+
+
+def test_a_table_begins_with_a_snapshot_that_added_all_it_holds() -> None:
+    """No parent alone proves nothing; a writer that does not count is not believed."""
+    counts = {"total-data-files": "2", "total-delete-files": "0", "added-data-files": "2"}
+    assert is_first_snapshot(None, counts)
+    assert is_first_snapshot(None, {"total-data-files": "0", "total-delete-files": "0"})
+    assert not is_first_snapshot("7", counts)
+    for other in (
+        counts | {"total-data-files": "3"},
+        counts | {"deleted-data-files": "1"},
+        counts | {"total-delete-files": "1"},
+        counts | {"removed-delete-files": "1"},
+        {"added-data-files": "2"},
+    ):
+        assert not is_first_snapshot(None, other), other

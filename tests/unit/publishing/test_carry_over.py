@@ -232,7 +232,7 @@ def test_nothing_shared_needs_nothing_carried_over() -> None:
 def test_commits_prove_nothing_of_partitions_that_share_files() -> None:
     """An append may have been to other partitions; it is only suspected."""
     append = Commit("9", "append", 0, "etl", {}, touches_everything=True)
-    found = classify_changes([DAY], History((append,), complete=True), shares_files=True)
+    found = classify_changes([DAY], History((append,), complete=True), {}, {}, shares_files=True)
     assert (found.unclear, found.written) == ((DAY,), {})
     assert found.resolve_unclear([]).written == {DAY: (append,)}
     assert found.resolve_unclear([DAY]).compacted == (DAY,)

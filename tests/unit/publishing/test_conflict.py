@@ -19,6 +19,16 @@ def _commit(operation: str, touch: Touch | None = None, *, everything: bool = Fa
     return Commit("7", operation, 0, "app", touched, everything, {"errata.publication": publication})
 
 
+def _classify(
+    history: History, own: frozenset[str] = frozenset(), *, expected: int = 5, live: int = 5
+) -> PartitionChanges:
+    """The day got another file; it should have this many rows and has that many."""
+    sets = [
+        {DAY: (ExpectedFile(path, rows, "data"),) if rows else ()} for path, rows in (("old", expected), ("new", live))
+    ]
+    return classify_changes([DAY], history, *sets, own)
+
+
 def test_equal_files_are_no_difference_whatever_their_order() -> None:
     """File sets are compared as sets, delete files included."""
     one, two = ExpectedFile("a", 1, "data"), ExpectedFile("b", 1, "data")
@@ -30,13 +40,20 @@ def test_equal_files_are_no_difference_whatever_their_order() -> None:
 
 def test_a_balanced_rewrite_is_compaction() -> None:
     """Only replace commits whose rows balance in the partition."""
-    assert classify_changes([DAY], History((_commit("replace", Touch(5, 5)),), complete=True)).compacted == (DAY,)
+    assert _classify(History((_commit("replace", Touch(5, 5)),), complete=True)).compacted == (DAY,)
+
+
+def test_rewrites_that_would_have_changed_the_number_of_rows_prove_nothing() -> None:
+    """A write before them is missing from the history, for example one into a day that was empty; content decides."""
+    rewrite = History((_commit("replace", Touch(5, 5)),), complete=True)
+    for expected, live in ((0, 5), (4, 5), (6, 5)):
+        assert _classify(rewrite, expected=expected, live=live).unclear == (DAY,)
 
 
 def test_anything_but_a_rewrite_is_a_write_even_beside_one() -> None:
     """The write is what the conflict names."""
     write = _commit("append", Touch(1, 0))
-    found = classify_changes([DAY], History((_commit("replace", Touch(6, 6)), write), complete=True))
+    found = _classify(History((_commit("replace", Touch(6, 6)), write), complete=True))
     assert found.written == {DAY: (write,)}
 
 
@@ -44,18 +61,18 @@ def test_an_overwrite_whose_rows_balance_is_still_a_write() -> None:
     """As many rows as before are not the same rows; only who rewrites says that nothing changed."""
     for operation in ("overwrite", "append", "delete"):
         commit = _commit(operation, Touch(5, 5))
-        assert classify_changes([DAY], History((commit,), complete=True)).written == {DAY: (commit,)}, operation
+        assert _classify(History((commit,), complete=True)).written == {DAY: (commit,)}, operation
 
 
 def test_a_rewrite_that_does_not_balance_is_settled_by_content() -> None:
     """Applied deletes change the counts and not the rows."""
     for touch in (Touch(4, 5), Touch(5, 5, added_deletes=1)):
-        assert classify_changes([DAY], History((_commit("replace", touch),), complete=True)).unclear == (DAY,)
+        assert _classify(History((_commit("replace", touch),), complete=True)).unclear == (DAY,)
 
 
 def test_broken_history_is_settled_by_content() -> None:
     """Expired snapshots, a main rolled back by its owner, another table."""
-    found = classify_changes([DAY], History((), complete=False))
+    found = _classify(History((), complete=False))
     assert found.unclear == (DAY,)
     assert found.resolve_unclear([DAY]).compacted == (DAY,)
     assert found.resolve_unclear([]).written == {DAY: ()}
@@ -63,15 +80,15 @@ def test_broken_history_is_settled_by_content() -> None:
 
 def test_a_delete_file_of_another_spec_hits_every_partition() -> None:
     """A commit that cannot be placed counts as touching the scope."""
-    found = classify_changes([DAY], History((_commit("delete", everything=True),), complete=True))
+    found = _classify(History((_commit("delete", everything=True),), complete=True))
     assert set(found.written) == {DAY}
 
 
 def test_our_own_publications_are_no_ones_writes() -> None:
     """On rollback, commits of publications in the ledger made the expected state or were taken back."""
     mine = _commit("overwrite", Touch(3, 3), publication="p1")
-    assert set(classify_changes([DAY], History((mine,), complete=True)).written) == {DAY}
-    assert classify_changes([DAY], History((mine,), complete=True), frozenset({"p1"})).unclear == (DAY,)
+    assert set(_classify(History((mine,), complete=True)).written) == {DAY}
+    assert _classify(History((mine,), complete=True), frozenset({"p1"})).unclear == (DAY,)
 
 
 OTHER = "2026-01-02"

@@ -29,7 +29,8 @@ class Table:
     def write(self, number: str, day: str, operation: str = "append", touch: Touch | None = None) -> None:
         made = Commit(number, operation, 1_770_000_000_000, "daily-load", {day: touch or Touch(added_rows=3)})
         self.commits_made.insert(0, made)
-        self.files[day] = (*self.files.get(day, ()), ExpectedFile(f"/lake/{number}.parquet", 3, "data"))
+        rows = made.touched[day].added_rows - made.touched[day].removed_rows
+        self.files[day] = (*self.files.get(day, ()), ExpectedFile(f"/lake/{number}.parquet", rows, "data"))
 
     def refs(self, _table: str) -> dict[str, str]:
         if self.broken:
@@ -40,9 +41,18 @@ class Table:
         return SimpleNamespace(expected={name: self.files.get(name, ()) for name in partitions})
 
     def commits(
-        self, _table: str, _column: str, _grain: Grain, partitions: Sequence[str], *, since: str | None
+        self,
+        _table: str,
+        _column: str,
+        _grain: Grain,
+        partitions: Sequence[str],
+        *,
+        since: str | None,
+        only_deletes: bool = False,
     ) -> History:
         assert since is None  # the plan found a table without snapshots
+        if only_deletes:
+            return History((), self.complete)
         self.walks.append(tuple(partitions))
         return History(tuple(one for one in self.commits_made if set(one.touched) & set(partitions)), self.complete)
 

@@ -116,7 +116,7 @@ public class ErrataFiles {
       since.add(at);
       at = table.snapshot(at.parentId().longValue());
     }
-    boolean isRoot = at != null && base == null;
+    boolean isRoot = at != null && base == null && isFirst(at);
     if (isRoot) {
       since.add(at);
     }
@@ -134,6 +134,23 @@ public class ErrataFiles {
       }
     }
     return out.toString();
+  }
+
+  /** Whether a table begins with this snapshot: as errata.model.table.is_first_snapshot says. */
+  private static boolean isFirst(Snapshot snapshot) {
+    Map counts = snapshot.summary();
+    return snapshot.parentId() == null && addsAll(counts, "data-files") && addsAll(counts, "delete-files")
+        && isZero(counts.get("deleted-data-files")) && isZero(counts.get("removed-delete-files"));
+  }
+
+  private static boolean addsAll(Map counts, String kind) {
+    Object total = counts.get("total-" + kind);
+    Object added = counts.get("added-" + kind);
+    return total != null && total.equals(added == null ? "0" : added);
+  }
+
+  private static boolean isZero(Object count) {
+    return count == null || "0".equals(count);
   }
 
   /** Begin one commit on the newest version of a table. */

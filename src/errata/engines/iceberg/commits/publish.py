@@ -30,7 +30,16 @@ from errata.engines.iceberg.commits.refs import (
 from errata.errors import EngineError, RunExpired
 from errata.model.manifest import TargetPin
 from errata.model.refs import DAY_MS, STEP_DAYS, pre_tag, pub_tag, undo_branch
-from errata.model.table import Commit, DataFile, History, NewDelete, TableColumn, TableSchema, Touch
+from errata.model.table import (
+    Commit,
+    DataFile,
+    History,
+    NewDelete,
+    TableColumn,
+    TableSchema,
+    Touch,
+    is_first_snapshot,
+)
 from errata.ports.publish import CarriedOver, Outcome, PublicationCommit, PublicationLookup, PublishTable, TableVersion
 
 if TYPE_CHECKING:
@@ -98,7 +107,10 @@ class IcebergVersion:
             row = known[current]
             commits.append(self._build_commit(row, frozenset(partitions)))
             current = row[1] if row[1] != "\x00" else None
-        return History(tuple(commits), complete=current == base_snapshot_id)
+        # a table without snapshots is the base of everything, but history may have been cut after it
+        is_whole = not commits or is_first_snapshot(current, commits[-1].summary)
+        reached = current == base_snapshot_id and (base_snapshot_id is not None or is_whole)
+        return History(tuple(commits), complete=reached)
 
     def _build_commit(self, row: list[str], partitions: frozenset[str]) -> Commit:
         snapshot_id, _, operation, at, *pairs = row

@@ -18,7 +18,7 @@ from errata.errors import NotFound, UsageError
 from errata.model.duration import parse_instant
 from errata.model.partition import Grain
 from errata.model.refs import GUARD, PREFIX
-from errata.model.table import Commit, Departure, History, Touch
+from errata.model.table import Commit, Departure, History, Touch, is_first_snapshot
 from errata.model.types import is_assignable
 from errata.ports.tables import HistoryReader, PartitionSize, PastTarget
 from errata.text.numbers import format_moment
@@ -46,9 +46,12 @@ class IcebergHistory:
         partitions: Sequence[str],
         most: int | None = None,
         since: str | None = None,
+        *,
+        only_deletes: bool = False,
     ) -> History:
         """See the port."""
-        return _walk_commits(self._tables.load(table), since, column, grain, partitions, most)
+        found = self._tables.load(table)
+        return _walk_commits(found, since, column, grain, partitions, most, only_deletes=only_deletes)
 
     def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
         """See the port."""
@@ -75,7 +78,14 @@ class IcebergHistory:
 
 
 def _walk_commits(
-    table: Table, until: str | None, column: str, grain: Grain, partitions: Sequence[str], most: int | None
+    table: Table,
+    until: str | None,
+    column: str,
+    grain: Grain,
+    partitions: Sequence[str],
+    most: int | None,
+    *,
+    only_deletes: bool = False,
 ) -> History:
     """Commits that touched the partitions, from main's head back to a snapshot or to the beginning."""
     wanted = frozenset(partitions)
@@ -84,8 +94,10 @@ def _walk_commits(
     if current is None:
         return History((), complete=until is None)
     while current is not None and str(current.snapshot_id) != until:
-        commit = _build_commit(table, current, column, grain, wanted)
-        if commit.touched or commit.touches_everything:
+        # a commit without delete files is passed by its summary, without a look at its manifests
+        is_asked = not only_deletes or _has_deletes(current)
+        commit = _build_commit(table, current, column, grain, wanted) if is_asked else None
+        if commit is not None and (commit.touched or commit.touches_everything):
             if most is not None and len(found) == most:
                 return History(tuple(found), complete=False)
             found.append(commit)
@@ -94,6 +106,12 @@ def _walk_commits(
             return History(tuple(found), complete=until is None and _is_first(current))
         current = table.metadata.snapshot_by_id(parent)
     return History(tuple(found), complete=current is not None)
+
+
+def _has_deletes(snapshot: Snapshot) -> bool:
+    """Whether a commit added delete files, or may have: some writers count nothing."""
+    counts = snapshot.summary.additional_properties if snapshot.summary else {}
+    return "added-delete-files" in counts or "total-delete-files" not in counts
 
 
 def _build_commit(table: Table, snapshot: Snapshot, column: str, grain: Grain, partitions: frozenset[str]) -> Commit:
@@ -216,21 +234,9 @@ def _find_departure(table: Table, line: Mapping[int, int], number: int) -> Depar
 
 
 def _is_first(snapshot: Snapshot) -> bool:
-    """Whether a table begins with this snapshot: it has no parent, and added itself all that it holds.
-
-    PyIceberg's expiry removes the parent's id from the oldest snapshot that it keeps, so a missing parent alone proves
-    nothing.
-    """
-    if snapshot.parent_snapshot_id is not None or snapshot.summary is None:
-        return False
-    counts = snapshot.summary.additional_properties
-    kinds = ("data-files", "delete-files")
-    adds_all = all(
-        f"total-{kind}" in counts and counts.get(f"added-{kind}", "0") == counts[f"total-{kind}"] for kind in kinds
-    )
-    return adds_all and not any(
-        int(counts.get(f"{change}-files", "0")) for change in ("deleted-data", "removed-delete")
-    )
+    parent, summary = snapshot.parent_snapshot_id, snapshot.summary
+    counts = summary.additional_properties if summary else {}
+    return is_first_snapshot(None if parent is None else str(parent), counts)
 
 
 def _walk_parents(table: Table, number: int) -> dict[int, int]:
