@@ -117,6 +117,7 @@ def _answer(root: Path, case: Case) -> dict[str, float]:
     from errata.jars import require_jars
     from errata.model.partition import Grain
     from errata.model.product import Catalog
+    from errata.publishing.replacement import commit_replacement
 
     (root / ".errata").mkdir(parents=True)
     jars = ":".join(map(str, require_jars()))
@@ -157,22 +158,24 @@ def _answer(root: Path, case: Case) -> dict[str, float]:
     staged = [f"{table.location()}/data/new-{n}-00000-0000000000000000.parquet" for n in range(case.files)]
     candidate = timed("candidate", lambda: staging.make_candidate(target, RUN, f"errata_{RUN}_c1", days, staged, 7))
     log = _Log()
-    landed = timed("publish", lambda: _replaced("publish", target, days, candidate.snapshot_id, publishing, log))
+    order = _order("publish", target, days, candidate.snapshot_id, publishing)
+    landed = timed("publish", lambda: commit_replacement(order, publishing, _never, log))  # type: ignore[arg-type]
     found["tries"] = log.tries
     undo = str(java.load(TABLE).refs().get(f"errata_{landed.publication_id}_undo").snapshotId())
-    timed("rollback", lambda: _replaced("rollback", target, days, undo, publishing, log))
+    back = _order("rollback", target, days, undo, publishing)
+    timed("rollback", lambda: commit_replacement(back, publishing, _never, log))  # type: ignore[arg-type]
     found["python"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     gateway.shutdown()
     return found
 
 
-def _replaced(kind: str, target: Any, days: tuple[str, ...], source: str, publishing: Any, log: _Log) -> Any:
-    """What publishing and rolling back do, from what is live now to the files of a snapshot."""
+def _order(kind: str, target: Any, days: tuple[str, ...], source: str, publishing: Any) -> Any:
+    """A replacement of what is live now by the files of a snapshot, which a run has from its manifest and ledger."""
     from errata.model.table import group_by_partition
-    from errata.publishing.replacement import Replacement, commit_replacement
+    from errata.publishing.replacement import Replacement
 
     version = publishing.version(target)
-    order = Replacement(
+    return Replacement(
         kind=kind,
         run_id=RUN,
         product="fin.big",
@@ -187,7 +190,6 @@ def _replaced(kind: str, target: Any, days: tuple[str, ...], source: str, publis
         keep_refs={},
         content_columns=("day",),
     )
-    return commit_replacement(order, publishing, _never, log)  # type: ignore[arg-type]
 
 
 def _pin(table: Any, grain: Any) -> Any:

@@ -126,14 +126,18 @@ class ReplacementResult:
     data_files_written: int
 
 
-def examine_version(order: Replacement, version: TableVersion, content: ContentPort) -> Examination:
+def examine_version(
+    order: Replacement, version: TableVersion, content: ContentPort, earlier: Examination | None = None
+) -> Examination:
     """Compare one version with the expected files; raises ``PublishConflict`` naming partitions, commits, writers."""
     target = order.target
     if order.kind == "publish":
         require_planned_shape(order.run_id, order.product, target, version)
     else:
         require_partition_column(order.run_id, order.product, target, version)
-    files = version.live(order.partitions)
+    # a snapshot never changes, so its files are listed once however often the table is examined
+    is_same = earlier is not None and earlier.snapshot_id == version.snapshot_id
+    files = earlier.remove if earlier is not None and is_same else version.live(order.partitions)
     partial = [file for file in files if file.partition is None]
     if partial and not shares_files(target):
         if order.kind == "rollback":
@@ -204,7 +208,7 @@ def commit_replacement(
         if order.rewrite:
             order, written = _rewrite_rows(order, publication_id, table)
             failpoint(f"{order.kind}.after_carry")
-        return _commit_with_retries(order, publication_id, written, table, content, log)
+        return _commit_with_retries(order, publication_id, first, written, table, content, log)
     except Exception as error:
         # the commit may have landed despite the exception; only the table can tell
         landed = close_intent(order.target, publication_id, order.partitions, table, log, reason=first_line(error))
@@ -232,7 +236,13 @@ def _restore_unrecorded(
 
 
 def _commit_with_retries(
-    order: Replacement, publication_id: str, written: int, table: PublishTable, content: ContentPort, log: IntentLog
+    order: Replacement,
+    publication_id: str,
+    seen: Examination,
+    written: int,
+    table: PublishTable,
+    content: ContentPort,
+    log: IntentLog,
 ) -> ReplacementResult:
     kept: tuple[tuple[str, ...], str] | None = None
     carried, trouble = NOTHING_CARRIED, "no answer"
@@ -241,7 +251,7 @@ def _commit_with_retries(
         # every round: recovery by another process may have closed the intent while this one waited for Spark
         require_open(order, table.find_outcome(order.target, publication_id))
         version = table.version(order.target)
-        found = examine_version(order, version, content)
+        found = seen = examine_version(order, version, content, seen)
         if not carried.is_current(found.remove):
             # Spark writes files here, which takes time: examine the newest version again before committing
             carried = carry_over(

@@ -48,6 +48,7 @@ class Table:
     deletes: list[NewDelete] = field(default_factory=list)
     complete: bool = True  # whether the commits reach back to the base
     past: dict[str, tuple[str, ...]] = field(default_factory=lambda: {"1": ("old",)})
+    listed: list[str] = field(default_factory=list)  # snapshots whose files were listed
 
     def version(self, _target: TargetPin) -> Version:
         return Version(self, self.head, frozenset(self.files), self.schema_id, self.table_uuid, self.spec_id)
@@ -62,7 +63,6 @@ class Table:
 
     def write_undo(self, _t: TargetPin, _p: str, _s: str, _n: Sequence[str], paths: Sequence[str], _d: int) -> str:
         self.undo.append(tuple(paths))
-        self.head += 1
         return "undo"
 
     def ensure_guard(self, _target: TargetPin) -> tuple[str, bool]:
@@ -112,6 +112,7 @@ class Version:
         return self.table.column
 
     def live(self, _partitions: Sequence[str]) -> tuple[DataFile, ...]:
+        self.table.listed.append(self.snapshot_id)
         return tuple(DataFile(path, 1, 1, self.table.partition, self.table.attached, (DAY,)) for path in self.files)
 
     def history(self, _base: str | None, _partitions: Sequence[str]) -> History:
@@ -175,6 +176,26 @@ class SameContent:
 ORDER = Replacement(
     "publish", "run", "fin.sales", "digest", PIN, (DAY,), {DAY: (OLD,)}, "1", {DAY: (NEW,)}, ("9",), 30, {}, ("d",)
 )
+
+
+def test_the_files_of_a_snapshot_are_listed_once() -> None:
+    """However often the table is examined; what was committed meanwhile is listed again."""
+    table = Table()
+    commit_replacement(ORDER, table, SameContent(), Log())
+    assert table.listed == ["1"]
+    moving = Table(on_commit=_compact_once)
+    commit_replacement(ORDER, moving, SameContent(), Log())
+    assert moving.listed == ["1", "2"]
+    assert moving.undo == [("old",), ("compacted",)]
+
+
+def _compact_once(table: Table) -> bool:
+    """The first try meets a compaction of someone else, and fails."""
+    if table.head > 1:
+        return True
+    table.files, table.head = {"compacted"}, 2
+    table.writes.append(Commit("2", "replace", 0, "app", {DAY: Touch(1, 1)}))
+    return False
 
 
 def test_a_try_that_lands_is_recorded_once_with_its_undo_set() -> None:
