@@ -210,6 +210,13 @@ IN_ICEBERG = (
         (f"{HISTORY}a_history_that_pyiceberg_cut_has_no_known_beginning",),
     ),
     Plant(
+        "lists of files stay in the JVM",
+        "engines/iceberg/commits/java.py",
+        "        rows = parse_rows(self.bulk.live(",
+        "        self.bulk.paths(table)\n        rows = parse_rows(self.bulk.live(",
+        ("tests/spark/test_publication_metadata.py::test_a_publication_leaves_no_list_of_files_in_the_jvm",),
+    ),
+    Plant(
         "rewrites without the write before them are taken for compaction",
         "publishing/conflict.py",
         "_count_rows(expected, name) == _count_rows(live, name) and ",

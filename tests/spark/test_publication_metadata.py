@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
 import pytest
+from py4j.java_collections import JavaList, JavaSet
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
@@ -128,6 +130,31 @@ def test_a_publication_is_kept_by_two_tags_and_with_statistics(table: BareTable)
     age = table.load().snapshot(int(made)).timestampMillis() - table.load().snapshot(int(head)).timestampMillis()
     assert 3 * DAY_MS < table.ref(pre_tag(PUB)).maxRefAgeMs() < 3 * DAY_MS + age + 60_000
     assert bounds_of(table, made, publication.add[0])
+
+
+def count_held_lists(gateway: Any, least: int) -> int:
+    """Lists of at least this many things that the JVM keeps because Python may still ask for them."""
+    held = gateway.java_gateway_server.getGateway().getBindings()
+    found = [held[key] for key in list(held)]
+    return sum(1 for one in found if isinstance(one, JavaList | JavaSet) and len(one) >= least)
+
+
+def test_a_publication_leaves_no_list_of_files_in_the_jvm(table: BareTable, gateway: Any) -> None:
+    """Python frees what py4j handed it only by a full collection, so lists of many files would fill the heap."""
+    table.append(*[table.file(ONE, bounds={ACCOUNT: ("a", "b")}) for _ in range(30)])
+    publication = order(table)
+    version = publishing(table).version(table.target)
+    gc.collect()
+    before = count_held_lists(gateway, 30)
+    gc.collect()  # of what the count itself asked for
+    gc.disable()
+    try:
+        for _ in range(3):
+            assert len(version.live((ONE,))) > 30
+        version.commit(publication)
+        assert count_held_lists(gateway, 30) == before
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("what", ["remove", "add"])
