@@ -20,9 +20,13 @@ from errata.errors import ErrataError
 from errata.model.context import Context, Mode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
     from errata.client import Client
 
-__all__ = ["Client", "Context", "ErrataError", "Mode", "__version__", "live_context", "open"]
+__all__ = ["Client", "Context", "ErrataError", "Mode", "__version__", "live_context", "open", "sql_transform"]
 
 
 def open(project: str = ".", **options: Any) -> Client:  # noqa: A001  reads as errata.open(...)
@@ -32,11 +36,26 @@ def open(project: str = ".", **options: Any) -> Client:  # noqa: A001  reads as 
     return open_project(project, **options)
 
 
-def live_context(project: str, product: str, interval: tuple[str, str]) -> Context:
-    """The context of a daily job over the half-open interval of partitions; no run, no ledger write."""
+def live_context(
+    project: str,
+    product: str,
+    interval: tuple[str, str],
+    quarantine: Callable[[DataFrame, str], None] | None = None,
+) -> Context:
+    """The context of a daily job over the half-open interval of partitions; no run, no ledger write.
+
+    ``quarantine`` is called with the rows and the reason whenever the transform quarantines rows.
+    """
     from errata.wiring.live_context import live_context as make
 
-    return make(project, product, interval)
+    return make(project, product, interval, quarantine)
+
+
+def sql_transform(path: str) -> Callable[..., DataFrame]:
+    """The query in a SQL file as a function of a context and one Spark frame for each input, by name."""
+    from errata.wiring.live_context import read_sql_transform
+
+    return read_sql_transform(path)
 
 
 def __getattr__(name: str) -> Any:

@@ -71,6 +71,9 @@ class Engines(Protocol):
     @property
     def erased(self) -> ErasedSubjects: ...
 
+    def check_transform(self, product: Product) -> None:
+        """Raise ``ProjectFileError`` if the product's transform is missing or wrong, as far as its source tells."""
+
     def code(self, product: Product) -> tuple[Code, bytes]:
         """Description of the project's current code, and the zip that will run."""
 

@@ -132,7 +132,7 @@ class World:
             text = text.replace(word, value)
         _write(root / "errata.yaml", text + project)
         _write(root / "products/sales.yaml", product)
-        _write(root / "transforms/sales.py", transform)
+        _write(root / ("transforms/sales.sql" if "sales.sql" in product else "transforms/sales.py"), transform)
         names = tuple((FIRST + timedelta(days=n)).isoformat() for n in range(days))
         for name in names:
             write_raw(root, name, rows)

@@ -264,6 +264,7 @@ def _build_numeric(grammar: str, what: str) -> Value:
 
 _TABLE = rf"{IDENTIFIER}(\.{IDENTIFIER}){{2,}}"
 _CALL = rf"{IDENTIFIER}(\.{IDENTIFIER})*:{IDENTIFIER}"
+_SQL_FILE = r"([A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\.sql"
 _PRODUCT = rf"{IDENTIFIER}(\.{IDENTIFIER})*"
 _PLAIN_TYPES = "boolean|int|long|double|string|date|timestamp|timestamptz"
 _TYPE = rf"({_PLAIN_TYPES}|decimal\((\d{{1,2}}), ?(\d{{1,2}})\))"
@@ -299,6 +300,7 @@ ProductName = Annotated[str, _build_named(_PRODUCT, "a name such as fin.daily_re
 # no pattern in the schema, because ${NAME} is allowed here and substituted before the grammar is checked
 TableName = Annotated[str, Value(_build_matcher(_TABLE, "catalog.namespace.table"), {"type": "string"})]
 Call = Annotated[str, _build_named(_CALL, "package.module:function")]
+SqlFile = Annotated[str, _build_named(_SQL_FILE, "a file of the project such as transforms/daily_revenue.sql")]
 Duration = Annotated[str, Value(_parse_duration, _build_pattern(DURATION))]
 Length = Annotated[int, Value(_parse_length, _build_pattern(LENGTH))]
 LengthText = Annotated[

@@ -140,7 +140,7 @@ class TargetPin:
 class Code:
     """The code that will run."""
 
-    call: str
+    call: str  # module:function, or the file of a SQL query; the zip holds what it names
     version: str
     config: Mapping[str, Any]
     zip_digest: str

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from errata.errors import UsageError
+from errata.model.partition_sql import quoted
 from errata.model.product import LINEAGE_COLUMNS
 from errata.ports.tables import PartitionField, TableDescription
 from errata.project.check import build_add_columns_sql
@@ -27,7 +28,7 @@ def draft_product(facts: TableDescription, *, owner: str = "CHANGE_ME") -> str:
     sections = (
         _draft_head(facts, names, owner),
         _draft_target(facts, field, key),
-        _draft_transform(names[-1]),
+        _draft_transform(names[-1], facts),
         _draft_inputs(catalog, field),
         "publish: {mode: replace_partitions, rollback_window: 30d}",
         _draft_checks(key),
@@ -78,10 +79,16 @@ def _draft_target(facts: TableDescription, field: PartitionField, key: Sequence[
     )
 
 
-def _draft_transform(table: str) -> str:
+def _draft_transform(table: str, facts: TableDescription) -> str:
+    names = [column.name for column in facts.columns if column.name not in LINEAGE_COLUMNS]
+    columns = ", ".join(_to_printable(name if _NAME.fullmatch(name) else quoted(name)) for name in names)
+    draft = f"SELECT {columns} FROM source"  # noqa: S608 - text for a person
     return (
-        f"# CHANGE_ME: a function build(ctx, source) -> DataFrame in transforms/{table}.py\n"
-        f'transform: {{call: "transforms.{table}:build", version: "0.1.0", config: {{}}}}'
+        f"# CHANGE_ME: one query over the inputs in transforms/{table}.sql, which returns the columns of the table:\n"
+        f"#   {draft}\n"
+        f'transform: {{sql: transforms/{table}.sql, version: "0.1.0"}}\n'
+        f"# or a function build(ctx, source) -> DataFrame in transforms/{table}.py:\n"
+        f'# transform: {{call: "transforms.{table}:build", version: "0.1.0", config: {{}}}}'
     )
 
 

@@ -19,10 +19,14 @@ _SEALED = ("errata.yaml", "products/*.yaml", *_LOCKS)
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can hold
 
 
-def zip_code(root: Path | str) -> tuple[bytes, str]:
-    """Zip every ``*.py`` of the project, depending only on names and contents; returns the zip and its SHA-256."""
+def zip_code(root: Path | str, sql: str | None = None) -> tuple[bytes, str]:
+    """Zip the SQL file of a query, or every ``*.py`` of the project; returns the zip and its SHA-256.
+
+    The zip depends only on names and contents. A query uses no other file, so its zip has none.
+    """
     base = Path(root)
-    files = {path.relative_to(base).as_posix(): path for path in _iterate_python_files(base)}
+    places = (base / sql,) if sql else _iterate_python_files(base)
+    files = {path.relative_to(base).as_posix(): path for path in places if path.is_file()}
     buffer, size = io.BytesIO(), 0
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for folder in _list_folders(files):
@@ -32,7 +36,8 @@ def zip_code(root: Path | str) -> tuple[bytes, str]:
             size += len(content)
             if size > MAX_CODE_BYTES:
                 raise UsageError(
-                    f"the project's code was refused; expected at most {MAX_CODE_BYTES} bytes of *.py under {base}",
+                    f"the project's code was refused; expected at most {MAX_CODE_BYTES} bytes of "
+                    f"{sql or '*.py'} under {base}",
                     hint="keep data, generated code and other projects out of the project directory",
                 )
             archive.writestr(_build_member(name), content)
@@ -57,25 +62,25 @@ def _iterate_python_files(base: Path) -> Iterator[Path]:
     for folder, inner, names in os.walk(base):
         here = Path(folder)
         inner[:] = [name for name in inner if not _is_excluded(here / name)]
-        yield from (here / name for name in names if name.endswith(".py") and (here / name).is_file())
+        yield from (here / name for name in names if name.endswith(".py"))
 
 
 def _is_excluded(folder: Path) -> bool:
     return folder.name.startswith(".") or folder.name in _LEFT_OUT or (folder / "pyvenv.cfg").exists()
 
 
-def read_git_state(root: Path | str) -> tuple[str | None, bool]:
+def read_git_state(root: Path | str, sql: str | None = None) -> tuple[str | None, bool]:
     """The commit of the project directory, and whether anything that a plan seals differs from it.
 
-    Sealed are the code, the project files and the locks. A ledger, catalog, warehouse or source data inside the project
-    changes with every run and says nothing about the code. Returns ``(None, False)`` without git, outside a repository,
-    or in a directory that the repository ignores.
+    Sealed are the code (see :func:`zip_code`), the project files and the locks. A ledger, catalog, warehouse or source
+    data inside the project changes with every run and says nothing about the code. Returns ``(None, False)`` without
+    git, outside a repository, or in a directory that the repository ignores.
     """
     base = Path(root)
     if _run_git(base, "rev-parse", "--git-dir") is None or _run_git(base, "check-ignore", "-q", ".") is not None:
         return None, False
     commit = _run_git(base, "rev-parse", "--verify", "HEAD")
-    return (commit.strip() if commit else None), any(_is_sealed(base, name) for name in _iterate_changes(base))
+    return (commit.strip() if commit else None), any(_is_sealed(base, name, sql) for name in _iterate_changes(base))
 
 
 def _iterate_changes(base: Path) -> Iterator[PurePosixPath]:
@@ -88,7 +93,9 @@ def _iterate_changes(base: Path) -> Iterator[PurePosixPath]:
         yield PurePosixPath(entry[3:].removeprefix(inside))
 
 
-def _is_sealed(base: Path, name: PurePosixPath) -> bool:
+def _is_sealed(base: Path, name: PurePosixPath, sql: str | None) -> bool:
+    if sql is not None and name.suffix in (".py", ".sql"):
+        return name == PurePosixPath(sql)
     if any(_is_excluded(base / folder) for folder in list(name.parents)[:-1]):
         return False
     # anchored at the root, because a relative pattern would match in every folder

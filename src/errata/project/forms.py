@@ -15,6 +15,7 @@ from pydantic import Discriminator, Field, Tag
 from errata.model.file_keys import AtLeast, Key, OneOf
 from errata.model.file_values import (
     Bytes,
+    Call,
     Column,
     Count,
     DecimalText,
@@ -25,6 +26,7 @@ from errata.model.file_values import (
     PersonName,
     Query,
     ScalarText,
+    SqlFile,
     YesNo,
 )
 from errata.model.product import (
@@ -39,6 +41,7 @@ from errata.model.product import (
     Project,
     Publish,
     Reconciliation,
+    Transform,
 )
 from errata.model.product.eras import RowLimits
 from errata.model.product.throttle import Signal
@@ -141,6 +144,14 @@ class PublishForm(Publish):
 
 
 @dataclass(frozen=True, slots=True)
+class TransformForm(Transform):
+    """``transform``, by the one of two keys that names it."""
+
+    call: Annotated[Call, Key("Python function of the project.", needed=False)]
+    sql: Annotated[SqlFile | None, Key("File of the project with one Spark SQL query over the inputs.")] = None
+
+
+@dataclass(frozen=True, slots=True)
 class InputForm(Input):
     """An input, with limits that belong to the product."""
 
@@ -151,6 +162,7 @@ class InputForm(Input):
 class ProductForm(Product):
     """A product file."""
 
+    transform: TransformForm
     inputs: Annotated[Mapping[InputName, InputForm], AtLeast(1)]  # type: ignore[assignment]
     publish: PublishForm = PublishForm()
     checks: tuple[CheckForm, ...] = ()

@@ -1,6 +1,7 @@
 """Check that a product's transform exists, from its source and without importing it. Reads project code.
 
-Importing would run the project's code in the process of the check.
+Importing would run the project's code in the process of the check. A query is parsed elsewhere
+(:mod:`errata.planning.sql.check`).
 """
 
 from __future__ import annotations
@@ -15,8 +16,19 @@ from errata.project.yaml.problem_texts import hint_nearest
 _CALL = ("transform", "call")
 
 
+def read_query(root: Path, product: Product) -> str | None:
+    """The text of a SQL transform; None if its file cannot be read."""
+    try:
+        return (root / product.transform.call).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
 def check_transform(root: Path, product: Product, report: ProblemReport) -> None:
-    """Report a missing module or function, or parameters that the product does not provide."""
+    """Report a missing file or function, or parameters that the product does not provide."""
+    if product.transform.is_sql:
+        _check_query_file(root, product, report)
+        return
     module, _, name = product.transform.call.partition(":")
     stem = module.replace(".", "/")
     places = (f"{stem}.py", f"{stem}/__init__.py")
@@ -33,6 +45,16 @@ def check_transform(root: Path, product: Product, report: ProblemReport) -> None
         report.problems.append(ProjectProblem(place, None, None, f"not Python: {error}"))
         return
     _check_function(tree, name, place, product, report)
+
+
+def _check_query_file(root: Path, product: Product, report: ProblemReport) -> None:
+    if read_query(root, product) is None:
+        is_there = (root / product.transform.call).is_file()
+        report.at(("transform", "sql"), "expected UTF-8 text" if is_there else "expected the file in the project")
+    spelt: dict[str, str] = {}
+    for source in product.inputs:
+        if (other := spelt.setdefault(source.name.casefold(), source.name)) != source.name:
+            report.at(("inputs", source.name), f"{other} differs in case only, which SQL ignores", found=False)
 
 
 def _check_function(tree: ast.Module, name: str, place: str, product: Product, report: ProblemReport) -> None:

@@ -25,6 +25,7 @@ from errata.testing.side_tables import MemorySideTables, MemorySideTableWriter
 from errata.testing.staging import MemoryStaging
 from errata.testing.user_hooks import Hooks
 from errata.wiring.engines import ProjectEngines
+from errata.wiring.transform_problems import refuse_broken_transform
 from errata.workspace import Engines
 
 
@@ -41,6 +42,7 @@ class MemoryEngines:
     ) -> None:
         self.lake = lake
         self._ledger = ledger
+        self._project = project
         self._real = ProjectEngines(project, ledger)
         self._root = Path(project.root)
         self._transforms = transforms or {}
@@ -75,6 +77,11 @@ class MemoryEngines:
         """See the port of inputs."""
         reader = self._readers if source.table else self._real.sources
         return reader.read_input(source, grain, partitions)
+
+    def check_transform(self, product: Product) -> None:
+        """See the port. A function given for the product replaces its code, which then need not exist."""
+        if product.name not in self._transforms:
+            refuse_broken_transform(self._project, product, self.tables)
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's current code, as a real plan describes it."""

@@ -100,11 +100,20 @@ def _check_project(workspace: Workspace) -> tuple[ProjectProblem, ...]:
     """Check the project files against the transforms and the tables."""
     from errata.project.check import check_project
     from errata.wiring.rule_check import find_ref_problems, find_rule_problems
+    from errata.wiring.transform_problems import find_query_problems
 
     project, engines = workspace.project, workspace.engines
     found = check_project(project, engines.tables)
     said = {(problem.file, problem.key) for problem in found}
-    more = (*find_ref_problems(project, engines.pins), *find_rule_problems(project, engines.tables))
+    more = (
+        *(
+            one
+            for product in project.products.values()
+            for one in find_query_problems(project, product, engines.tables)
+        ),
+        *find_ref_problems(project, engines.pins),
+        *find_rule_problems(project, engines.tables),
+    )
     return (*found, *(problem for problem in more if (problem.file, problem.key) not in said))
 
 

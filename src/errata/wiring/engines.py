@@ -180,14 +180,21 @@ class ProjectEngines:
 
         return IcebergErasureList(self.catalogs, settings.table, key)
 
+    def check_transform(self, product: Product) -> None:
+        """See the port."""
+        from errata.wiring.transform_problems import refuse_broken_transform
+
+        refuse_broken_transform(self._project, product, self.tables)
+
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's current code: its description, and the zip."""
         from errata._version import __version__
         from errata.project.code import compute_lock_digest, read_git_state, zip_code
 
-        content, digest = zip_code(self._project.root)
-        commit, dirty = read_git_state(self._project.root)
         transform = product.transform
+        sql = transform.call if transform.is_sql else None
+        content, digest = zip_code(self._project.root, sql)
+        commit, dirty = read_git_state(self._project.root, sql)
         code = Code(
             call=transform.call,
             version=transform.version,

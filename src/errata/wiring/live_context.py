@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from errata.engines.spark.compute.lineage import deterministic_id, stamp
+from errata.engines.spark.compute.sql_transforms import SqlTransform
 from errata.engines.spark.inputs.row_rules import split_rows
 from errata.errors import NotFound
 from errata.model.context import Context, Mode
 from errata.model.partition import expand_range, start_of
 from errata.model.product import LINEAGE_COLUMNS
 from errata.project import load_project
+
+
+def read_sql_transform(path: str) -> SqlTransform:
+    """The query in this file, to be called like a Python transform."""
+    try:
+        return SqlTransform(Path(path).read_text(encoding="utf-8"), path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotFound(f"{path} cannot be read: {error}; expected a file with one Spark SQL query") from error
 
 
 def live_context(

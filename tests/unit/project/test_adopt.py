@@ -45,6 +45,15 @@ def test_a_draft_says_what_the_table_is():
     assert "ALTER TABLE lake.fin.daily_revenue ADD COLUMNS (produced_by_run_id STRING," in text
 
 
+def test_a_draft_offers_a_query_first_and_a_function_beside_it():
+    """The query is written out as far as the table tells; lineage columns are Errata's."""
+    columns = (Column("business_date", "date"), Column("gross total", "long"), Column("produced_by_run_id", "string"))
+    text = draft_product(Facts(columns=columns))
+    assert loaded(text).transform.call == "transforms/daily_revenue.sql"
+    assert "#   SELECT business_date, `gross total` FROM source\n" in text
+    assert '# transform: {call: "transforms.daily_revenue:build"' in text
+
+
 def test_time_is_preferred_to_value():
     """A table by tenant and hour is corrected by hour."""
     fields = (

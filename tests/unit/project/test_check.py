@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from errata.errors import EngineError, NotFound
+from errata.errors import EngineError, NotFound, ProjectFileError
 from errata.model.partition import Grain
 from errata.model.product import LINEAGE_COLUMNS
 from errata.ports.tables import Column, PartitionField, TableDescription
@@ -61,6 +61,22 @@ def test_a_missing_module_names_the_file_that_would_hold_it(write: Write):
         (
             "products/daily_revenue.yaml:7: transform.call: expected the module in transforms/daily_revenue.py "
             'of the project; found "transforms.daily_revenue:build"'
+        )
+    ]
+
+
+def test_a_transform_is_a_function_or_a_query(write: Write):
+    """One of the two keys; a file that is not there has the line of its key."""
+    call = 'call: "transforms.daily_revenue:build"'
+    with pytest.raises(ProjectFileError, match="7: transform: expected one of call and sql"):
+        load_project(write(product=PRODUCT.replace(call, f"{call}, sql: transforms/daily_revenue.sql")))
+    with pytest.raises(ProjectFileError, match=r"7: transform\.sql: expected a file of the project such as"):
+        load_project(write(product=PRODUCT.replace(call, "sql: ../elsewhere.sql")))
+    root = write(product=PRODUCT.replace(call, "sql: transforms/daily_revenue.sql"))
+    assert found(root) == [
+        (
+            "products/daily_revenue.yaml:7: transform.sql: expected the file in the project; "
+            'found "transforms/daily_revenue.sql"'
         )
     ]
 

@@ -50,6 +50,27 @@ def test_the_zip_holds_the_projects_python_and_nothing_else(project: Path):
     assert digest == hashlib.sha256(content).hexdigest()
 
 
+def test_the_zip_of_a_query_holds_its_file_alone(project: Path):
+    """Another file of the project changes neither the zip nor whether it differs from the commit."""
+    (project / "transforms/daily.sql").write_text("SELECT 1 AS n", encoding="utf-8")
+    content, digest = zip_code(project, "transforms/daily.sql")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.namelist() == ["transforms/", "transforms/daily.sql"]
+    python = zip_code(project)
+    run_git(project, "init")
+    run_git(project, "add", "-A")
+    run_git(project, "commit", "-m", "x")
+    (project / "make_lake.py").write_text("# changed\n", encoding="utf-8")
+    assert zip_code(project, "transforms/daily.sql") == (content, digest)
+    assert [read_git_state(project, sql)[1] for sql in (None, "transforms/daily.sql")] == [True, False]
+    (project / "transforms/daily.sql").write_text("SELECT 2 AS n", encoding="utf-8")
+    assert zip_code(project, "transforms/daily.sql")[1] != digest
+    assert read_git_state(project, "transforms/daily.sql")[1]
+    (project / "make_lake.py").write_text("# make_lake.py\n", encoding="utf-8")
+    assert zip_code(project) == python, "a query is no part of the Python code"
+    assert not read_git_state(project)[1]
+
+
 def test_the_zip_depends_on_names_and_contents_only(project: Path, tmp_path: Path):
     """Two copies with other times and permissions give the same bytes."""
     copy = tmp_path / "elsewhere"

@@ -101,6 +101,8 @@ def draft_plan(workspace: Workspace, request: Request) -> Plan:
     product = workspace.product(request.product)
     grain = product.target.grain
     partitions = resolve_partitions(request, grain)
+    if request.restore is None:  # first, so that a misspelt name costs no look at the tables
+        workspace.engines.check_transform(product)
     # read the target before the inputs: a false conflict is acceptable, a missed one is not
     target = workspace.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
     held = None

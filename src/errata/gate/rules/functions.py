@@ -86,17 +86,20 @@ PATTERNS: Mapping[str, int] = {
 PADDING = frozenset({"lpad", "rpad"})
 """Functions whose second argument is a length; it must be a literal number, not a column."""
 
+UNREPEATABLE = _split_names(
+    "curdate current_catalog current_database current_date current_schema current_time current_timestamp"
+    " current_timezone current_user getdate input_file_block_length input_file_block_start input_file_name"
+    " localtimestamp monotonically_increasing_id now rand randn random randstr session_user shuffle"
+    " spark_partition_id sysdate uniform user uuid version"
+)
+"""Functions whose value depends on the clock, on chance, on the session or on how rows are spread."""
+
+RUNS_CODE = _split_names("java_method reflect try_reflect")
+"""Functions that call any code on the class path."""
+
 _ORDER = "an aggregate that does not depend on row order"
 REFUSED: Mapping[str, str] = {
-    **dict.fromkeys(
-        _split_names(
-            "curdate current_catalog current_database current_date current_schema current_time current_timestamp"
-            " current_timezone current_user getdate input_file_block_length input_file_block_start input_file_name"
-            " localtimestamp monotonically_increasing_id now rand randn random randstr session_user shuffle"
-            " spark_partition_id sysdate uniform user uuid version"
-        ),
-        "an expression that gives the same answer every time",
-    ),
+    **dict.fromkeys(UNREPEATABLE, "an expression that gives the same answer every time"),
     **dict.fromkeys(
         _split_names(
             "any_value array_agg collect_list collect_set first first_value group_concat last last_value listagg max_by"
@@ -110,10 +113,7 @@ REFUSED: Mapping[str, str] = {
         ),
         "an exact number, such as count(distinct …) or percentile(…)",
     ),
-    **dict.fromkeys(
-        _split_names("java_method reflect try_reflect"),
-        "a function of the list of allowed functions; this one runs any code",
-    ),
+    **dict.fromkeys(RUNS_CODE, "a function of the list of allowed functions; this one runs any code"),
     **dict.fromkeys(
         _split_names("array_repeat repeat sequence space"),
         "a function that needs no more memory than its arguments",

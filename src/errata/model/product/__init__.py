@@ -16,6 +16,7 @@ from errata.model.product.product import (
     Publish,
     Target,
     Transform,
+    is_sql_file,
 )
 from errata.model.product.project import S3, Alarm, Catalog, Limits, Person, Project, Role
 from errata.model.product.rules import (
@@ -59,4 +60,5 @@ __all__ = [
     "Target",
     "Threshold",
     "Transform",
+    "is_sql_file",
 ]

@@ -64,11 +64,21 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """The function that computes the product."""
+    """What computes the product: a Python function, or one SQL query."""
 
-    call: Call
+    call: Call  # module:function, or the file of the query
     version: ScalarText
     config: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def is_sql(self) -> bool:
+        """Whether it is a query in a SQL file."""
+        return is_sql_file(self.call)
+
+
+def is_sql_file(call: str) -> bool:
+    """Whether what a product calls is a SQL file rather than a Python function."""
+    return call.endswith(".sql")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from errata.errors import UsageError
 from errata.model.approval import ApprovalRules
 from errata.model.duration import count_steps
 from errata.model.partition import Grain, parse_list
-from errata.model.product import LINEAGE_COLUMNS, S3, Catalog, Comparison, Input, Product, Project, Target
+from errata.model.product import LINEAGE_COLUMNS, S3, Catalog, Comparison, Input, Product, Project, Target, Transform
 from errata.project.build.checks import build_checks
 from errata.project.build.eras import build_eras, build_row_limits, check_row_rules
 from errata.project.build.masking import refuse_exposing_rules
@@ -21,7 +21,7 @@ from errata.project.build.publish import build_publish
 from errata.project.build.reconcile import build_controls, build_reconciliations
 from errata.project.build.settings import build_evidence, to_absolute, to_absolute_url
 from errata.project.build.throttle import build_signals, build_throttle
-from errata.project.forms import InputForm, ProductForm, ProjectForm, narrow
+from errata.project.forms import InputForm, ProductForm, ProjectForm, TransformForm, narrow
 from errata.project.problems import ProblemReport
 from errata.text.secrets import find_passwords, holds_secret
 
@@ -106,6 +106,7 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
     product = narrow(
         Product,
         file,
+        transform=_build_transform(file.transform, report),
         inputs=inputs,
         publish=build_publish(file, catalogs, report),
         rollback_window=file.publish.rollback_window,
@@ -126,6 +127,12 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
         _check_unique_names(product, report)
         refuse_exposing_rules(product, report)
     return product
+
+
+def _build_transform(file: TransformForm, report: ProblemReport) -> Transform:
+    if bool(file.call) == bool(file.sql):
+        report.at(("transform",), "expected one of call and sql", found=False)
+    return narrow(Transform, file, call=file.call or file.sql or "")
 
 
 def _build_product_approval(file: ProductForm, project: Project | None, report: ProblemReport) -> ApprovalRules:

@@ -16,30 +16,34 @@ from pathlib import Path
 from typing import Any
 
 from errata.canonical import sha256
-from errata.errors import ManifestTampered, TransformFailed
+from errata.engines.spark.compute.sql_transforms import SqlTransform
+from errata.errors import ManifestTampered
+from errata.model.product import is_sql_file
 
 _importing = threading.RLock()
 _current: list[Path] = []
 
 
 def load_transform(content: bytes, digest: str, call: str, cache: Path) -> Callable[..., Any]:
-    """Import the function ``module:name`` from this zip."""
+    """The function ``module:name`` of this zip, or its query if ``call`` is a SQL file."""
     if sha256(content) != digest:
         raise ManifestTampered(f"the planned code was refused; expected sha256 {digest}, found {sha256(content)}")
+    if is_sql_file(call):
+        return SqlTransform(read_member(content, call), call)
     place = _cache_zip(content, digest, cache)
     module_name, _, function_name = call.partition(":")
     with _importing:
         if _current != [place]:
             _activate_zip(place, content)
-        try:
-            found: Callable[..., Any] = getattr(importlib.import_module(module_name), function_name)
-        except (Exception, SystemExit) as error:
-            raise TransformFailed(
-                f"the planned code cannot be imported: {call}: {type(error).__name__}: {error}",
-                hint="errata check, then plan again",
-            ) from error
+        found: Callable[..., Any] = getattr(importlib.import_module(module_name), function_name)
         pickle_by_value()
         return found
+
+
+def read_member(content: bytes, name: str) -> str:
+    """The text of one file of the zip."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        return archive.read(name).decode()
 
 
 def pickle_by_value() -> None:

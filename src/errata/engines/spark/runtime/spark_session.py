@@ -22,6 +22,8 @@ from errata.text.secrets import hide_passwords
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+LATE_BINDING = "spark.sql.legacy.parameterSubstitution.constantsOnly"
+"""Setting with which Spark binds the parameters of a statement while it analyses it, and not before it parses it."""
 _SESSION_DEFAULTS = {"spark.sql.shuffle.partitions": "16"}
 _SESSION_FIXED = {
     # Iceberg sets this only on the session that is active when files are first written under a name
@@ -32,6 +34,7 @@ _SESSION_FIXED = {
     "spark.sql.files.ignoreMissingFiles": "false",
     # Spark would expand ${env:NAME} and ${spark.x} in SQL, even in literals, but a partition value is not a template
     "spark.sql.variable.substitute": "false",
+    LATE_BINDING: "true",
 }
 
 
@@ -99,6 +102,7 @@ class SparkRuntime:
         for key, value in self.settings.items():
             if key not in (self.submitted or {}):
                 builder = builder.config(key, value)
+        _silence_context_loggers()
         return builder.getOrCreate()
 
     @cached_property
@@ -114,6 +118,14 @@ class SparkRuntime:
             java = settings.get("spark.driver.extraJavaOptions", "")
             settings["spark.driver.extraJavaOptions"] = f"{archive} {java}".strip()
         return settings
+
+
+def _silence_context_loggers() -> None:
+    """Keep PySpark from writing every error of a query to stderr as JSON; the error itself is raised and logged."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 def build_session_settings(project: Project, submitted: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""The query of a SQL transform, checked without a JVM. Pure."""
