@@ -28,6 +28,21 @@ REBASING = "tests/unit/live_writers/test_rebase.py::test_"
 SIMULATED = "tests/faults/test_simulation.py::test_the_invariants_hold_where_one_fault_is_frequent"
 
 PLANTS = (
+    # --------------------------------------------------------------------------------------------------- transforms
+    Plant(
+        "a plan seals a query that check refuses",
+        "commands/plan/plan.py",
+        "        workspace.engines.check_transform(product)\n",
+        "        pass\n",
+        ("tests/unit/testing/test_sql_transforms.py::test_a_broken_query_is_refused_before_anything_is_computed[plan]",),
+    ),
+    Plant(
+        "a retry is advised although the sealed code is at fault",
+        "commands/next_step.py",
+        "        case S.FAILED if run.needs_new_plan:\n",
+        "        case S.FAILED if False:\n",
+        ("tests/unit/commands/test_next_step.py",),
+    ),
     # ----------------------------------------------------------------------------------------------------- attempts
     Plant(
         "an attempt is adopted without a look at its fence",

@@ -141,8 +141,9 @@ def test_zombie_output_is_never_adopted(world_at: WorldAt) -> None:
 
 BROKEN = {
     "divides by zero": ('withColumn("n", F.expr("bigint(1 / (n - n))"))', "DIVIDE_BY_ZERO"),
-    "a function raises": ('withColumn("n", F.udf(lambda n: [][n], "bigint")("n"))', "PythonException"),
-    "the code itself raises": ("nothing_of_the_kind()", "AttributeError"),
+    "a function raises": ('withColumn("n", F.udf(lambda n: [][n], "bigint")("n"))', ":6: IndexError: list index out"),
+    "the code itself raises": ("nothing_of_the_kind()", "AttributeError: [ATTRIBUTE_NOT_SUPPORTED]"),
+    "it returns no frame": ("show()", "TypeError: the transform returned NoneType; expected a DataFrame"),
 }
 
 
@@ -155,7 +156,12 @@ def test_an_error_of_the_transform_is_told_as_its_own(world_at: WorldAt, name: s
         world.client.run(run, as_="ana")
     failure = failed.value.fields["run"].failures[0]
     assert failure["code"] == "transform-failed"
-    assert cause in str(failure)
+    assert cause in failure["error"]
+    if ":6: " in cause:  # the user's own line, with its source
+        assert "failed in transforms/sales.py:6: " in failure["error"]
+        assert f'alias("n")).{call}' in failure["error"].splitlines()[-1]
+    assert f"--supersede {run}" in str(failed.value.hint)
+    assert f"{run} chunk" in world.engines.log.read_text(), "the whole traceback is in the log"
 
 
 def test_an_error_of_iceberg_is_not_blamed_on_the_transform(make_world: Make) -> None:

@@ -26,6 +26,7 @@ class RunSituation:
     state: RunState
     grain: Grain = Grain.DAY
     last_move: str = ""  # the action that led to the state, for a run that was paused or failed
+    needs_new_plan: bool = False  # a chunk failed in a way that no retry can help
     is_computed: bool = True  # every chunk is done; not so for a run that its canary rejected
     lacks_approvals: bool = False
     groups_stopped: bool = False
@@ -60,6 +61,8 @@ def _step_by_state(run: RunSituation) -> str:
             return f"errata run {run.run_id}"
         case S.PAUSED:
             return f"errata resume {run.run_id}"
+        case S.FAILED if run.needs_new_plan:
+            return _plan_again_command(run)
         case S.FAILED:
             return f"errata retry {run.run_id} && errata run {run.run_id}"
         case S.STAGED:

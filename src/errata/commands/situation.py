@@ -10,9 +10,11 @@ from errata.approval.quorum import current_quorum_view
 from errata.commands.next_step import RunSituation, next_step
 from errata.errors import StateRefused
 from errata.ledger import ChunkCounts, PartitionState, RunRecord
+from errata.ledger.records import ChunkRecord
 from errata.model.audit import Actor
+from errata.model.chunk_outcome import NEEDS_NEW_PLAN
 from errata.model.manifest import Manifest
-from errata.model.run import RunState
+from errata.model.run import ChunkState, RunState
 from errata.publishing.groups import groups_view
 from errata.publishing.live_writes import read_live_writes
 from errata.publishing.set_back_detection import find_run_set_backs
@@ -36,6 +38,7 @@ def build_situation(
     live_writes: Sequence[LiveWriteView],
     set_back: Sequence[SetBackView],
     last_move: str,
+    chunks: Sequence[ChunkRecord] = (),
     is_reviewed: bool = False,
 ) -> RunSituation:
     """The situation of a run, from what was read about it."""
@@ -50,6 +53,7 @@ def build_situation(
         state=run.state,
         grain=manifest.target.grain,
         last_move=last_move,
+        needs_new_plan=any(one.state is ChunkState.FAILED and one.error_code in NEEDS_NEW_PLAN for one in chunks),
         is_computed=counts.done == counts.total,
         lacks_approvals=quorum is not None and not quorum.met,
         groups_stopped=groups is not None and bool(groups.stopped),
@@ -86,6 +90,7 @@ def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_revie
         live_writes=read_live_writes(workspace, run),
         set_back=find_run_set_backs(workspace.ledger, workspace.engines, run)[0],
         last_move=find_last_move(workspace, run),
+        chunks=workspace.ledger.progress.chunks(run.run_id) if run.state is S.FAILED else (),
         is_reviewed=is_reviewed,
     )
 

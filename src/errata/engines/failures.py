@@ -100,7 +100,7 @@ def classify_error(error: BaseException, where: str, exit_code: int | None) -> E
     if isinstance(error, ErrataError):
         return error
     # first: a dead JVM cannot be asked for causes and messages
-    if exit_code is not None or any(_is_jvm_gone(one) for one in _iterate_exceptions(error)):
+    if exit_code is not None or any(_is_jvm_gone(one) for one in iterate_exceptions(error)):
         return _build_worker_died(where, exit_code)
     try:
         told = "\n".join(_FROM_PYTHON.sub("", text) for text in _iterate_system_texts(error))
@@ -108,14 +108,14 @@ def classify_error(error: BaseException, where: str, exit_code: int | None) -> E
         if _is_jvm_gone(silence):
             return _build_worker_died(where, exit_code)
         raise
-    no_room = any(isinstance(one, OSError) and one.errno in _NO_ROOM for one in _iterate_exceptions(error))
+    no_room = any(isinstance(one, OSError) and one.errno in _NO_ROOM for one in iterate_exceptions(error))
     if no_room or _contains_any(told, _STORAGE) or _STORAGE_MESSAGE.search(told):
         return StorageRefused(
             f"{where} could not be written: {cause_of(error)}",
             state="the chunk was given back; chunks that were adopted are kept; main is unchanged",
             hint="free space or fix the permission, then repeat the command: it continues where it stopped",
         )
-    if any(isinstance(one, MemoryError) for one in _iterate_exceptions(error)) or _contains_any(told, _MEMORY):
+    if any(isinstance(one, MemoryError) for one in iterate_exceptions(error)) or _contains_any(told, _MEMORY):
         return OutOfMemory(
             f"{where} ran out of memory: {cause_of(error)}",
             state="nothing of this chunk was adopted; main is unchanged",
@@ -131,7 +131,7 @@ def classify_error(error: BaseException, where: str, exit_code: int | None) -> E
 
 def _classify_engine_error(error: BaseException, where: str) -> EngineError | None:
     """A failure inside the engine, with its cause; None if the transform may have caused it."""
-    java = next((found for one in _iterate_exceptions(error) if (found := _find_java_exception(one)) is not None), None)
+    java = next((found for one in iterate_exceptions(error) if (found := _find_java_exception(one)) is not None), None)
     if java is None:
         return None
     is_defect = False
@@ -192,16 +192,12 @@ def _build_worker_died(where: str, exit_code: int | None) -> ErrataError:
     )
 
 
-def _iterate_java_causes(error: BaseException) -> Iterator[str]:
+def iterate_java_texts(error: BaseException) -> Iterator[str]:
+    """What each Java exception of an error says, outermost first."""
     java = _find_java_exception(error)
     while java is not None:
         yield str(java.toString())
         java = java.getCause()
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message, without its stack trace."""
-    return str(error).strip().partition("\n")[0]
 
 
 def cause_of(error: BaseException) -> str:
@@ -210,13 +206,30 @@ def cause_of(error: BaseException) -> str:
         while java.getCause() is not None:
             java = java.getCause()
         text = str(java.toString())
-        return next((line for line in text.splitlines() if line.strip()), text)
+        if _FROM_PYTHON.search(text) and (said := _find_raised(text)):
+            return said
+        return _join_first_line(text)
     text = str(getattr(error, "desc", "") or error)
+    if type(error).__name__ == "PythonException" and (said := _find_raised(text)):
+        return said
     first = next((line for line in text.splitlines() if line.strip()), "")
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
-def _iterate_exceptions(error: BaseException) -> Iterator[BaseException]:
+def _join_first_line(text: str) -> str:
+    """The first line of Java's text; what a parser says starts on the line after the name of its exception."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or text
+
+
+def _find_raised(text: str) -> str:
+    """What a Python worker raised: the first line after the frames of its traceback."""
+    after = text.rpartition("\n  File ")[2].splitlines()[1:]
+    return next((line.strip() for line in after if line.strip() and not line.startswith(" ")), "")
+
+
+def iterate_exceptions(error: BaseException) -> Iterator[BaseException]:
+    """An exception and its causes."""
     seen: set[int] = set()
     one: BaseException | None = error
     while one is not None and id(one) not in seen:
@@ -230,11 +243,16 @@ def _find_java_exception(error: BaseException) -> Any:
 
 
 def _iterate_system_texts(error: BaseException) -> Iterator[str]:
-    for one in _iterate_exceptions(error):
+    for one in iterate_exceptions(error):
         if _find_java_exception(one) is not None:
-            yield from _iterate_java_causes(one)
+            yield from iterate_java_texts(one)
         elif isinstance(one, OSError):
             yield str(one)
+
+
+def comes_from_java(error: BaseException) -> bool:
+    """Whether Java threw the error or a cause of it."""
+    return any(_find_java_exception(one) is not None for one in iterate_exceptions(error))
 
 
 def _is_jvm_gone(error: BaseException) -> bool:

@@ -6,8 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from errata.errors import ChunkError, ForeignPartition, OutputContract, SourceCorrupt, TransformFailed
 from errata.model.manifest import Chunk
 from errata.model.run import ChunkState
+
+NEEDS_NEW_PLAN = frozenset(
+    one.code for one in (ChunkError, TransformFailed, OutputContract, ForeignPartition, SourceCorrupt)
+)
+"""Failures that come again with every retry, because the plan seals code and inputs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from errata.errors import ErrataError
 from errata.model.manifest import Chunk, Manifest, TargetPin
+from errata.model.partition import format_ranges
 from errata.model.table import DataFile
 from errata.ports.measure import Measurer
 
@@ -31,6 +32,22 @@ class ChunkWork:
     attempt: str  # recorded as a property of the snapshot it appends
     parts: Mapping[str, bytes]
     earlier: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether the output is computed for a look and never written."""
+        return self.run_id == TRIAL
+
+    @property
+    def where(self) -> str:
+        """The chunk with its partitions, for messages."""
+        shown = format_ranges(self.manifest.target.grain, self.chunk.partitions)
+        return f"the trial of {shown}" if self.is_trial else f"chunk {self.chunk.chunk_id} ({shown})"
+
+    @property
+    def unstaged(self) -> str:
+        """The state of the data after an attempt that failed."""
+        return "nothing was written" if self.is_trial else "nothing of this chunk was staged; main is unchanged"
 
 
 class ChunkEngine(Protocol):

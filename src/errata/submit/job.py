@@ -67,6 +67,7 @@ class WorkerJob:
     jars: tuple[PinnedJar, ...]
     here: LocalMachine
     state: str = "approved"
+    next_command: str = ""  # what has to come before a worker can help, in this state
     own_jars: tuple[str, ...] = ()  # ``spark.jars`` from errata.yaml
     cores: int | None = None
     variables: tuple[str, ...] = ()  # environment variables that the project files read
@@ -92,6 +93,7 @@ def build_job(
     here: LocalMachine,
     *,
     state: str = "approved",
+    next_command: str = "",
 ) -> WorkerJob:
     """Build the job of a sealed run; settings and limits come from the project, jars from the manifest."""
     product = project.products.get(manifest["product"])
@@ -115,6 +117,7 @@ def build_job(
         ),
         here=here,
         state=state,
+        next_command=next_command,
         own_jars=tuple(filter(None, project.spark_conf.get("spark.jars", "").split(","))),
         cores=throttle.cores,
         variables=tuple(sorted(project.secrets)),

@@ -106,7 +106,7 @@ def _describe_state(job: WorkerJob) -> list[str]:
         return []
     reason = {
         "planned": "a worker is refused until somebody approves it",
-        "failed": f"errata retry {job.run_id} first",
+        "failed": f"first: {job.next_command}",
     }.get(job.state, "a worker has nothing to do")
     return [f"the run is {job.state.replace('_', ' ')}: {reason}"]
 

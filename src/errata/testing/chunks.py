@@ -15,10 +15,10 @@ from errata.engines.failures import classify_error
 from errata.engines.files.source import FileSource
 from errata.engines.spark.compute.lineage import build_context, build_lineage
 from errata.engines.spark.compute.transforms import load_transform
+from errata.engines.transform_errors import build_transform_error
 from errata.errors import EngineError, ErrataError, OutputContract, SourceChanged, TransformFailed
 from errata.failpoints import failpoint
 from errata.model.manifest import InputPin, TargetPin
-from errata.model.partition import format_ranges
 from errata.model.product import Merge
 from errata.model.product.eras import QUARANTINE
 from errata.model.refs import quarantine_table, run_branch
@@ -101,10 +101,10 @@ class MemoryChunks:
         import pyarrow as pa
 
         manifest, code = work.manifest, work.manifest.code
-        build = self.transforms.get(manifest.product) or load_transform(
-            work.parts[code.zip_digest], code.zip_digest, code.call, self.cache
-        )
         try:
+            build = self.transforms.get(manifest.product) or load_transform(
+                work.parts[code.zip_digest], code.zip_digest, code.call, self.cache
+            )
             made = build(
                 build_context(work, aside, deterministic_id, stamp),
                 **{name: pa.Table.from_pylist(r) for name, r in inputs.items()},
@@ -113,15 +113,9 @@ class MemoryChunks:
         except ErrataError:
             raise
         except (Exception, SystemExit) as error:
-            where = f"chunk {work.chunk.chunk_id} ({format_ranges(manifest.target.grain, work.chunk.partitions)})"
-            if known := classify_error(error, where, None):
+            if known := classify_error(error, work.where, None):
                 raise known from error
-            raise TransformFailed(
-                f"{where} failed in {code.call}: {type(error).__name__}: {error}",
-                state=_UNSTAGED,
-                chunk_id=work.chunk.chunk_id,
-                partitions=list(work.chunk.partitions),
-            ) from error
+            raise build_transform_error(work, error) from error
 
     def _write_quarantine(self, work: ChunkWork, aside: SetAside) -> Mapping[str, int]:
         manifest, grain = work.manifest, work.manifest.target.grain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def first_line(error: BaseException) -> str:
-    r"""First line of an error's message, or its type name when the message is empty.
+    r"""First line of an error's message, or its type name when the message is empty. Java's own text for Java's errors.
 
     >>> first_line(ValueError("\nno such day\nat line 3")), first_line(TimeoutError())
     ('no such day', 'TimeoutError')

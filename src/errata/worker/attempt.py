@@ -142,7 +142,10 @@ def _record_failure(job: RunJob, attempt: AttemptRecord, error: ErrataError, *, 
                 job.workspace,
             )
             told = f"; {fate.why}" if fate.why else f"; again in {fate.wait_seconds:.0f} s" if fate.wait_seconds else ""
-            job.workspace.narrate(f"chunk {attempt.chunk_id} failed: {error.message}{told}")
+            # the frames of the user's code come with the result, so that workers in parallel do not mix them
+            first = error.message.splitlines()[0]
+            named = first if first.startswith("chunk ") else f"chunk {attempt.chunk_id} failed: {first}"
+            job.workspace.narrate(f"{named}{told}")
         except AttemptLost as lost:
             # the lease ran out and another worker has the chunk, which made the heartbeat stop our jobs
             why = "its jobs were stopped" if was_taken else lost.message

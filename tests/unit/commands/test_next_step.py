@@ -72,6 +72,16 @@ def _lose_approver(house: Office) -> None:
     house.staff(bo=None)
 
 
+def _fail_chunk(code: str) -> Callable[[Office], None]:
+    def fail(house: Office) -> None:
+        bring(house.ledger, house.run.run_id, S.RUNNING)
+        attempt = must_claim(house.ledger, house.run.run_id)
+        house.ledger.chunks.fail(attempt, error_code=code, message="told", actor=ANA)
+        house.ledger.runs.move(house.run.run_id, S.FAILED, actor=ANA)
+
+    return fail
+
+
 def _reject_canary(house: Office) -> None:
     bring(house.ledger, house.run.run_id, S.RUNNING)
     house.ledger.runs.move(house.run.run_id, S.REJECTED, actor=ANA, action="canary.rejected")
@@ -109,6 +119,8 @@ SITUATIONS: dict[str, tuple[Callable[[Office], object], str, dict[str, Any]]] = 
     "paused": (_move(S.PAUSED), "errata resume {run}", {}),
     "paused at its cost cap": (_cap_cost, PLAN_AGAIN + ' --override cost="…"', {}),
     "failed": (_move(S.FAILED), "errata retry {run} && errata run {run}", {}),
+    "failed in its transform, which is sealed": (_fail_chunk("transform-failed"), PLAN_AGAIN, {}),
+    "failed because a file changed": (_fail_chunk("source-changed"), "errata retry {run} && errata run {run}", {}),
     "staged": (_compute, "errata validate {run}", {}),
     "rejected by its canary": (_reject_canary, PLAN_AGAIN, {}),
     "rejected, with warnings to accept": (_judge(passed=False), "errata diff {run}", {}),

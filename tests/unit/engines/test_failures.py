@@ -165,3 +165,6 @@ def test_the_cause_is_the_innermost_exception_in_one_line() -> None:
     """Java's innermost cause without its stack; a Python exception without a message by its type."""
     assert cause_of(FromJava("a", "b: said\n\tat somewhere")) == "b: said"
     assert cause_of(ValueError()) == "ValueError"
+    assert cause_of(FromJava("ParseException: \n[PARSE_SYNTAX_ERROR] near 'x'\n\n== SQL ==")) == (
+        "ParseException: [PARSE_SYNTAX_ERROR] near 'x'"
+    )

@@ -195,11 +195,12 @@ def test_jars_of_the_project_are_shipped_too():
 
 
 @pytest.mark.parametrize(
-    "state, said", [("planned", "approves"), ("failed", "errata retry"), ("staged", "nothing to do")]
+    "state, said", [("planned", "approves"), ("failed", "first: errata plan"), ("staged", "nothing to do")]
 )
 def test_a_run_that_no_worker_can_help_is_pointed_out(state: str, said: str):
     """The command is printed all the same: it may be prepared before."""
-    assert said in build_command("yarn", replace(samples.job(), state=state), SubmitOptions()).notes[0]
+    job = replace(samples.job(), state=state, next_command="errata plan fin.sales … --supersede r1")
+    assert said in build_command("yarn", job, SubmitOptions()).notes[0]
 
 
 def test_local_data_is_pointed_out():

@@ -73,7 +73,7 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
     live_writes, states = read_live_writes(workspace, run), workspace.ledger.partitions.states(run.run_id)
     situation = build_situation(
         run, manifest, counts=counts, states=states, quorum=quorum, groups=groups, live_writes=live_writes,
-        set_back=set_back, last_move=find_last_move(workspace, run),
+        set_back=set_back, last_move=find_last_move(workspace, run), chunks=chunks,
     )  # fmt: skip
     return StatusView(
         run_id=run.run_id,

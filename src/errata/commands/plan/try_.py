@@ -48,8 +48,8 @@ def try_partitions(
     # imported late: the SQL parser takes half a second to import
     from errata.gate.measure.scan_plan import compile_plan
 
-    chunk = Chunk("trial", manifest.partitions, 0, 0)
-    work = ChunkWork("trial", manifest, plan.digest, chunk, "trial", plan.parts)
+    chunk = Chunk(TRIAL, manifest.partitions, 0, 0)
+    work = ChunkWork(TRIAL, manifest, plan.digest, chunk, TRIAL, plan.parts)
     base = manifest.target.base_snapshot_id
     workspace.engines.chunks.check_sources(work)
     with workspace.engines.chunks.trial(work) as (measurer, rows):

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from errata.engines.failures import first_line
+from errata.text.exceptions import first_line
 
 _SIMPLE = {
     "bool": "boolean",

@@ -68,9 +68,11 @@ def submit(
         shown = client.show(run)
         run_id = shown.run_id
         manifest = json.loads(client.manifest_bytes(run_id))
-    built = build_command(
-        target, build_job(loaded, manifest, run_id, session.person, _find_here(), state=shown.state), wishes
+        steps = client.next_steps(run_id) if shown.state == "failed" else ()
+    job = build_job(
+        loaded, manifest, run_id, session.person, _find_here(), state=shown.state, next_command="".join(steps[:1])
     )
+    built = build_command(target, job, wishes)
     data = {
         "run_id": run_id,
         "target": target,

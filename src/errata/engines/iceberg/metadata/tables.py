@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from errata.engines.failures import first_line
+from errata.engines.failures import cause_of
 from errata.engines.iceberg.catalogs import pyiceberg_properties, split_table, sqlite_path
 from errata.errors import EngineError, ErrataError, NotFound, SetupError, UsageError
 from errata.model.partition import Grain
@@ -136,7 +136,7 @@ class TableLoader:
 
 def describe_error(problem: BaseException) -> str:
     """The type and first line of a driver's error; the rest repeats statements and links to manuals."""
-    return f"{type(problem).__name__}: {first_line(problem)}"
+    return cause_of(problem)
 
 
 def is_driver_error(error: BaseException) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
 
-from errata.engines.failures import cause_of, classify_error
+from errata.engines.failures import cause_of, classify_error, comes_from_java
 from errata.engines.files.source import FileSource
 from errata.engines.spark.columns import partition_name
 from errata.engines.spark.compute.lineage import build_context, build_lineage, deterministic_id, stamp
@@ -25,9 +25,10 @@ from errata.engines.spark.runtime.costs import read_job_costs
 from errata.engines.spark.runtime.spark_session import SparkRuntime, override_conf
 from errata.engines.spark.write.append import SparkWriter
 from errata.engines.spark.write.quarantine import TransformQuarantine, write_quarantine
+from errata.engines.transform_errors import build_transform_error
 from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed, UsageError
 from errata.failpoints import failpoint
-from errata.model.partition import format_ranges
+from errata.model.context import Context
 from errata.model.product import Merge
 from errata.model.refs import run_branch
 from errata.ports.compute import TRIAL, ChunkEngine, ChunkWork
@@ -96,16 +97,15 @@ class SparkChunkEngine:
         if manifest.restored is not None:
             return read_restored_rows(self._runtime.session, manifest, manifest.restored, work.chunk.partitions)
         code = manifest.code
-        build = load_transform(work.parts[code.zip_digest], code.zip_digest, code.call, self._cache)
+        content = work.parts[code.zip_digest]
+        build = self._translate_errors(
+            work, partial(load_transform, content, code.zip_digest, code.call, self._cache), calls_transform=True
+        )
         inputs = read_input_frames(self._runtime.session, manifest, work.parts, work.chunk.partitions, work.earlier)
         if spread is not None:
             inputs = {name: rows.repartition(spread) for name, rows in inputs.items()}
-        frame = self._translate_errors(
-            work,
-            partial(
-                build, build_context(work, aside or TransformQuarantine(manifest), deterministic_id, stamp), **inputs
-            ),
-        )
+        context = build_context(work, aside or TransformQuarantine(manifest), deterministic_id, stamp)
+        frame = self._translate_errors(work, partial(_call_transform, build, context, inputs), calls_transform=True)
         pickle_by_value()
         lineage = build_lineage(work.run_id, manifest, work.chunk)
         wanted = {name: lineage[name] for name in manifest.lineage_columns}
@@ -151,7 +151,7 @@ class SparkChunkEngine:
                 )
             except UsageError as error:
                 # a digest that cannot be computed is a fault of the transform's output, not of a check
-                raise TransformFailed(f"chunk {work.chunk.chunk_id}: {error.message}") from error
+                raise TransformFailed(f"{work.where}: {error.message}") from error
         return {name: digest.text for name, digest in found.items()}
 
     @contextmanager
@@ -167,31 +167,39 @@ class SparkChunkEngine:
         finally:
             output.unpersist()
 
-    def _translate_errors(self, work: ChunkWork, act: Callable[[], Any]) -> Any:
+    def _translate_errors(self, work: ChunkWork, act: Callable[[], Any], *, calls_transform: bool = False) -> Any:
+        """What the act returns; an error of it is the engine's, or the transform's if that caused it.
+
+        Spark runs the transform's expressions while it writes, so an error of Spark may be the transform's at any time.
+        One of Python is so only where the transform is called.
+        """
         try:
             return act()
         except ErrataError:
             raise
         except (Exception, SystemExit) as error:
-            shown = format_ranges(work.manifest.target.grain, work.chunk.partitions)
-            where = f"chunk {work.chunk.chunk_id} ({shown})"
-            if broken := find_null_violation(error, where) or find_merge_violation(error, where):
+            if broken := find_null_violation(error, work.where) or find_merge_violation(error, work.where):
                 raise broken from error
-            if known := classify_error(error, where, self._runtime.exit_code):
+            if known := classify_error(error, work.where, self._runtime.exit_code):
                 raise known from error
-            if work.manifest.restored is not None and isinstance(error, Exception):  # no transform was involved
+            is_ours = work.manifest.restored is not None or not (calls_transform or comes_from_java(error))
+            if is_ours and isinstance(error, Exception):
                 raise self.explain(work, error) from error
-            raise TransformFailed(
-                f"{where} failed in {work.manifest.code.call}: {cause_of(error)}",
-                state="nothing of this chunk was staged; main is unchanged",
-                chunk_id=work.chunk.chunk_id,
-                partitions=list(work.chunk.partitions),
-            ) from error
+            raise build_transform_error(work, error, self._runtime.log, self._runtime.redact) from error
 
     def cancel(self, work: ChunkWork) -> None:
         """Cancel the attempt's Spark jobs; does nothing if the JVM is gone."""
         with suppress(Py4JError, OSError):
             self._runtime.session.sparkContext.cancelJobGroup(work.attempt)
+
+
+def _call_transform(build: Callable[..., Any], context: Context, inputs: Mapping[str, DataFrame]) -> DataFrame:
+    from pyspark.sql import DataFrame
+
+    made = build(context, **inputs)
+    if not isinstance(made, DataFrame):
+        raise TypeError(f"the transform returned {type(made).__name__}; expected a DataFrame")
+    return made
 
 
 _conforms: type[ChunkEngine] = SparkChunkEngine

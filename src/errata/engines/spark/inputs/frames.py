@@ -16,7 +16,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.failures import first_line
 from errata.engines.spark.columns import in_partitions, in_scope
 from errata.engines.spark.inputs.eras import read_files_by_era, read_table_by_era
 from errata.engines.spark.inputs.row_rules import add_source, screen_rows, select_used
@@ -32,6 +31,7 @@ from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
 from errata.model.partition import Grain, widen_partitions
 from errata.model.partition_sql import quote_table
 from errata.model.types import to_spark_scalar
+from errata.text.exceptions import first_line
 
 _LEAST_COST, _USUAL_COST = 256 * 1024, 4 * 1024 * 1024
 _LEAST_SPLIT = 16 * 1024 * 1024  # minimum bytes per task when Iceberg splits a small scan

@@ -17,12 +17,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.canonical import from_plain
-from errata.engines.failures import find_corrupt_file, first_line
+from errata.engines.failures import find_corrupt_file
 from errata.engines.s3 import to_s3a
 from errata.engines.spark.columns import typed_partition
 from errata.errors import ChunkError, EngineError, SourceChanged
 from errata.model.manifest import InputPin, SourceFile
 from errata.model.partition import NULL, Grain, value_from_text
+from errata.text.exceptions import first_line
 
 FilesPart = Mapping[str, tuple[SourceFile, ...]]
 """Pinned files of an input by partition; the key does not matter for an input that is read whole."""

@@ -16,7 +16,6 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
-from errata.engines.failures import first_line
 from errata.engines.spark.columns import is_its_own_unit, partition_text, partition_unit
 from errata.engines.spark.measure.checksums import hash_sum_sql, row_hash_sql
 from errata.engines.spark.measure.lookups import join_lookups
@@ -26,6 +25,7 @@ from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
 from errata.model.partition_sql import quoted
 from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT, ContentDigest, Measurement, Scan
+from errata.text.exceptions import first_line
 
 _DATA_EXCEPTION = "22"  # SQLSTATE class "data exception": a value that an operation cannot process
 _SAFE_PARAMETERS = {
