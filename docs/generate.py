@@ -73,6 +73,11 @@ The codes inside `error[…]` are explained in [errors.md](errors.md), the `--js
 On a terminal `publish`, `rollback`, `cancel` and `cleanup` show what will change and ask; the default answer is no.
 Without a terminal, with `--json` or with `--yes` they do not ask: the approval and the state machine protect the data.
 
+## Run ids
+
+A RUN is an id as `errata status` shows it, or any part of it that no other run has: the last 8 characters are usually
+enough.
+
 ## Environment
 
 | variable | meaning |

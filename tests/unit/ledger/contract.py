@@ -91,15 +91,46 @@ class RunContract:
         assert ledger.parts.put(b"\x00bytes") == digest == sha256(b"\x00bytes")
         assert ledger.parts.get(digest) == b"\x00bytes"
 
-    def test_a_run_is_found_by_the_beginning_of_its_id(self, ledger: Ledger):
-        """A prefix finds a run when only one begins like it; otherwise the nearest ids are named."""
-        plan(ledger, "bf-20260101-revenue-aa")
-        plan(ledger, "bf-20260101-revenue-bb")
-        assert ledger.runs.get("bf-20260101-revenue-a").run_id == "bf-20260101-revenue-aa"
-        for text in ("bf-2026", "bf-20260101-revenue-cc", ""):
-            with pytest.raises(NotFound) as found:
-                ledger.runs.get(text)
-            assert "bf-20260101-revenue-aa" in found.value.message
+    def test_a_run_is_found_by_any_part_of_its_id_that_no_other_run_has(self, ledger: Ledger):
+        """The end, the beginning or the middle; upper case is another text, and so are the wildcards of SQL."""
+        plan(ledger, "bf-20260101-revenue-8b0468f8")
+        plan(ledger, "bf-20260102-costs-91aa0c11")
+        for part in ("8b0468f8", "0468f8", "bf-20260101", "revenue"):
+            assert ledger.runs.get(part).run_id == "bf-20260101-revenue-8b0468f8"
+        for other in ("8B0468F8", "bf-20260101%8b", "bf_20260101", "", "é", "\x00"):
+            with pytest.raises(NotFound, match="not a run of this ledger"):
+                ledger.runs.get(other)
+
+    def test_a_part_that_fits_several_runs_is_refused_with_what_tells_them_apart(self, ledger: Ledger):
+        """Id, state and product of each are named, to people and to programs, and how many characters are enough."""
+        run_in(ledger, S.APPROVED, "bf-20260101-revenue-8b0468f8")
+        plan(ledger, "bf-20260101-revenue-91aa0c11")
+        with pytest.raises(NotFound) as refused:
+            ledger.runs.get("revenue")
+        told = refused.value
+        assert "bf-20260101-revenue-8b0468f8   approved   " in told.message
+        assert "bf-20260101-revenue-91aa0c11   planned   " in told.message
+        assert {(one["run_id"][-8:], one["state"]) for one in told.fields["candidates"]} == {
+            ("8b0468f8", "approved"), ("91aa0c11", "planned"),
+        }  # fmt: skip
+        assert told.hint == "the last 4 characters of the id are enough"
+
+    def test_a_full_id_wins_over_a_longer_one_that_contains_it(self, ledger: Ledger):
+        """What was copied whole is never ambiguous."""
+        plan(ledger, "bf-20260101-revenue-8b0468f8")
+        plan(ledger, "bf-20260101-revenue-8b0468f80")
+        assert ledger.runs.get("bf-20260101-revenue-8b0468f8").run_id == "bf-20260101-revenue-8b0468f8"
+
+    def test_a_text_that_is_no_run_is_answered_with_the_nearest_ids(self, ledger: Ledger):
+        """A slip in the end is compared with the ends; where nothing is near, the newest runs are named."""
+        plan(ledger, "bf-20260101-revenue-8b0468f8")
+        plan(ledger, "bf-20260102-costs-91aa0c11")
+        with pytest.raises(NotFound) as near:
+            ledger.runs.get("8b046f88")
+        assert near.value.fields["nearest"] == ["bf-20260101-revenue-8b0468f8"]
+        with pytest.raises(NotFound) as far:
+            ledger.runs.get("zzz")
+        assert set(far.value.fields["nearest"]) == {"bf-20260101-revenue-8b0468f8", "bf-20260102-costs-91aa0c11"}
 
     def test_runs_are_listed_by_product_and_state(self, ledger: Ledger):
         """Filters narrow the list and nothing else does."""

@@ -10,7 +10,7 @@ import typer
 
 from errata.errors import UsageError
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, as `errata status` shows it.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or any part of it that is unique.")]
 Partitions = Annotated[
     str | None,
     typer.Option(

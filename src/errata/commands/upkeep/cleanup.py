@@ -43,7 +43,8 @@ def cleanup(workspace: Workspace, actor: Actor, run_id: str | None, *, dry_run: 
     for run in runs:
         removed += _drop_views(workspace, actor, workspace.ledger.runs.get(run.run_id), dry_run=dry_run)
     if removed and not dry_run:
-        workspace.ledger.audit.note(run_id, actor, "cleanup", {"removed": [dict(item) for item in removed]})
+        only = runs[0].run_id if run_id else None
+        workspace.ledger.audit.note(only, actor, "cleanup", {"removed": [dict(item) for item in removed]})
     return CleanupView(tuple(removed), tuple(kept), dry_run)
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from errata.canonical import from_plain, parse_strict_json, sha256
-from errata.errors import ManifestTampered, NotFound, StateRefused, UsageError
+from errata.errors import ManifestTampered, StateRefused, UsageError
 from errata.ledger.audit.chain import (
     append_entry,
 )
@@ -23,6 +22,7 @@ from errata.ledger.schema.definition import manifest as manifest_table
 from errata.ledger.schema.definition import run as run_table
 from errata.ledger.store.base import Refusal, Store, find_run, move_run, require_state, run_from_row, to_json_text
 from errata.ledger.store.parts import digest_content, save_parts
+from errata.ledger.store.run_lookup import resolve_run
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk, Manifest
 from errata.model.run import RunState
@@ -82,8 +82,8 @@ class Runs(Store):
         return self._write(actor, work)
 
     def get(self, run_id: str) -> RunRecord:
-        """The run with this id, or with the only id that starts with this text."""
-        return self._read(lambda conn: _find_by_prefix(conn, run_id))
+        """The run with this id, or the only one whose id contains this text."""
+        return self._read(lambda conn: resolve_run(conn, run_id))
 
     def list(self, product: str | None = None, states: Collection[RunState] | None = None) -> tuple[RunRecord, ...]:
         """Runs, newest first."""
@@ -192,24 +192,3 @@ def _build_chunk_rows(run_id: str, chunks: Sequence[Chunk], seq: int) -> list[di
         }
         for position, chunk in enumerate(chunks)
     ]
-
-
-def _find_by_prefix(conn: Connection, text: str) -> RunRecord:
-    # run ids are printable ASCII, and not every database accepts every other text as a parameter
-    may_be = text.isascii() and text.isprintable()
-    exact = conn.execute(select(run_table).where(run_table.c.run_id == text)).first() if may_be else None
-    if exact is not None:
-        return run_from_row(exact)
-    starts = func.substr(run_table.c.run_id, 1, len(text)) == text
-    found = conn.execute(select(run_table).where(starts).limit(6)).all() if text and may_be else []
-    if len(found) == 1:
-        return run_from_row(found[0])
-    ids = conn.execute(select(run_table.c.run_id).order_by(run_table.c.planned_at.desc())).scalars().all()
-    near = [row.run_id for row in found] or difflib.get_close_matches(text, ids, n=3, cutoff=0.5) or list(ids[:3])
-    what = "means more than one run" if found else "is not a run of this ledger"
-    raise NotFound(
-        f"{text!r} {what}; expected a run id or its beginning, nearest: {', '.join(near) or 'there are no runs yet'}",
-        state="nothing was changed",
-        hint="errata status lists the runs",
-        nearest=near,
-    )

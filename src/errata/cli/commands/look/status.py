@@ -21,7 +21,7 @@ SomeRun = Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only 
 
 def status(
     session: Session,
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Run id (default: all runs).")] = None,
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Run id or unique part (default: all runs).")] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh every 2 seconds until Ctrl-C.")] = False,
 ) -> None:
     """Show all runs, or one run with its calendar.
