@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support.world import TRANSFORM
+from support.world import PRODUCT, TRANSFORM
 from support.worlds import WorldAt
 
 pytestmark = [pytest.mark.spark]
@@ -67,3 +67,23 @@ def test_a_worker_asked_to_end_gives_its_chunk_back_at_no_cost(world_at: WorldAt
     world.client.validate(run, as_="ana")
     world.client.publish(run, as_="bo")
     assert world.rows() == world.expected()
+
+
+def test_a_trial_that_waits_for_spark_ends_with_ctrl_c(world_at: WorldAt, tmp_path: Path) -> None:
+    """The main thread waits for Java: it says at once what happens and ends soon, without a traceback of py4j."""
+    marker = tmp_path / "computing"
+    slow = SLOW.replace("MARKER", str(marker)).replace("WOKEN", str(tmp_path / "woken"))
+    world, _ = world_at("approved", days=1, transform=slow)
+    command = [sys.executable, "-m", "errata", "-C", str(world.root), "--as", "ana", "try", PRODUCT, world.days[0]]
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 120
+    while not marker.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until, "the trial did not start"
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130, error
+    assert "interrupted: stopping; nothing was written. Ctrl-C again ends at once" in error
+    assert "Traceback" not in error

@@ -139,7 +139,7 @@ class MemoryWorld:
         """One live append."""
         return self.table.append([{"day": day, "account": account, "gross": gross, "n": 1}])
 
-    def another_client(self) -> Client:
+    def another_client(self, **options: Any) -> Client:
         """A client of one's own, as another process has it."""
         return build_client(
             open_workspace(
@@ -148,7 +148,7 @@ class MemoryWorld:
                     project, ledger, self.lake, {PRODUCT: self.transform}
                 ),
                 now=self.lake.clock,
-                narrate=self.said.append,
+                **{"narrate": self.said.append, **options},
             )
         )
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -13,6 +11,7 @@ import typer
 
 from errata.cli.app.failure import build_usage_error, report_error, run_guarded
 from errata.cli.app.helptext import GroupedHelp, to_help_text
+from errata.cli.app.interrupt import interrupts_handled
 from errata.cli.app.register import Directory, Json, Person, Yes, set_shared
 from errata.cli.app.session import CliEnvironment, Session
 from errata.cli.commands import compute, live, look, plan, publish, setup, upkeep
@@ -74,14 +73,8 @@ def main(argv: Sequence[str] | None = None, world: CliEnvironment | None = None)
     arguments = tuple(sys.argv[1:] if argv is None else argv)
     world = world or CliEnvironment()
     world.argv = arguments
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _handle_sigterm)
-    return run_guarded(Session(world), lambda: _invoke_program(arguments, world))
-
-
-def _handle_sigterm(_number: int, _frame: object) -> None:
-    """End as Ctrl-C does, so that unfinished chunks return to the queue before the machine goes away."""
-    raise KeyboardInterrupt
+    with interrupts_handled(arguments, world.under_way):
+        return run_guarded(Session(world), lambda: _invoke_program(arguments, world))
 
 
 @cache

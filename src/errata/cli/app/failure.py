@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from errata.canonical import to_plain
+from errata.cli.app.interrupt import EXIT_INTERRUPTED
 from errata.cli.app.session import Session
 from errata.cli.render.error import render_error, render_error_view
 from errata.errors import ErrataError, UsageError
 from errata.text.escape import escape_text
 from errata.text.secrets import hide_passwords
-
-EXIT_INTERRUPTED = 130
 
 
 class Internal(ErrataError):

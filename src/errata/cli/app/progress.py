@@ -122,5 +122,30 @@ class LogProgress:
         """Do nothing; everything is logged already."""
 
 
+class TrackedProgress:
+    """Progress that also remembers, by name, what is in progress, for the answer to Ctrl-C."""
+
+    def __init__(self, shown: hooks.ProgressListener, under_way: dict[str, str]) -> None:
+        self._shown, self._under_way = shown, under_way
+
+    def advance(self, partitions: int, rows: int) -> None:
+        """Count an adopted chunk."""
+        self._shown.advance(partitions, rows)
+
+    def show(self, chunk_id: str, text: str | None) -> None:
+        """Show what a chunk is doing; None removes it."""
+        if text is None:
+            self._under_way.pop(chunk_id, None)
+        else:
+            self._under_way[chunk_id] = text
+        self._shown.show(chunk_id, text)
+
+    def close(self) -> None:
+        """Stop the display."""
+        self._under_way.clear()
+        self._shown.close()
+
+
+_tracked: type[hooks.ProgressListener] = TrackedProgress
 _bar: type[hooks.ProgressListener] = TerminalProgress
 _lines: type[hooks.ProgressListener] = LogProgress

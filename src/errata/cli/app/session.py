@@ -78,6 +78,7 @@ class CliEnvironment:
     json: bool = False
     yes: bool = False
 
+    under_way: dict[str, str] = field(default_factory=dict)  # what the command works on now, by name
     def __post_init__(self) -> None:
         for stream in (self.out, self.err):
             if hasattr(stream, "reconfigure"):
@@ -154,11 +155,12 @@ class Session:
 
     def progress(self, run_id: str, total: int, unit: str) -> ProgressListener:
         """A progress listener: a bar on a terminal, otherwise one line per chunk."""
-        from errata.cli.app.progress import LogProgress, TerminalProgress
+        from errata.cli.app.progress import LogProgress, TerminalProgress, TrackedProgress
 
+        shown: ProgressListener = LogProgress(self.narrate, run_id, total, unit)
         if self.err.is_terminal and not self.json:
-            return TerminalProgress(self.err, run_id, total, unit)
-        return LogProgress(self.narrate, run_id, total, unit)
+            shown = TerminalProgress(self.err, run_id, total, unit)
+        return TrackedProgress(shown, self.world.under_way)
 
     @contextmanager
     def show_spinner(self, text: str) -> Iterator[None]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -103,7 +105,8 @@ class SparkRuntime:
             if key not in (self.submitted or {}):
                 builder = builder.config(key, value)
         _silence_context_loggers()
-        return builder.getOrCreate()
+        with _keep_interrupt_handler():
+            return builder.getOrCreate()
 
     @cached_property
     def submitted(self) -> Mapping[str, str] | None:
@@ -136,6 +139,15 @@ def build_session_settings(project: Project, submitted: Mapping[str, str]) -> di
     for catalog in project.catalogs.values():
         settings |= spark_conf(catalog)
     return settings
+
+
+@contextmanager
+def _keep_interrupt_handler() -> Iterator[None]:
+    """Put back the Ctrl-C handler of the program, which pyspark replaces; Python's default is left to pyspark."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread() and before not in (None, signal.default_int_handler):
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

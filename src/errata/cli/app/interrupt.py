@@ -1,0 +1,93 @@
+"""Ctrl-C and SIGTERM: say at once what the command waits for; a second one ends the process. Handles signals.
+
+The first becomes ``KeyboardInterrupt``, so that chunks are given back and locks released on the way out. The second
+leaves that to the leases, as a killed process does: everything that was recorded is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+EXIT_INTERRUPTED = 130
+
+_STOPPING = {
+    "plan": ("stopping; a plan is recorded whole or not at all", "nothing is lost"),
+    "try": ("stopping; nothing was written", "nothing is lost"),
+    "run": ("stopping; what is staged is kept", "nothing is lost, errata run continues"),
+    "validate": (
+        "stopping the measurement; the staged chunks and every recorded verdict are kept",
+        "nothing is lost, errata validate measures again",
+    ),
+    "diff": ("stopping; nothing was changed", "nothing is lost"),
+    "report": ("stopping; nothing was changed", "nothing is lost"),
+    "publish": (
+        "stopping; a commit in progress lands whole or not at all",
+        "the next command on this table looks whether it landed and records it",
+    ),
+    "rollback": (
+        "stopping; a commit in progress lands whole or not at all",
+        "the next command on this table looks whether it landed and records it",
+    ),
+}
+"""By command that takes long: what happens now, and what a second Ctrl-C means."""
+
+
+def describe_interrupt(words: Sequence[str], under_way: Collection[str]) -> str:
+    """What the first Ctrl-C does to this command; empty for a command that is over in a moment. Pure.
+
+    ``under_way`` are the chunks in progress, or the group that ``publish --wait`` waits for.
+
+    >>> describe_interrupt(["run", "bf-1"], ["c0001", "c0002"])[:58]
+    'interrupted: waiting for c0001 and c0002 to stop; a commit'
+    """
+    command = next((word for word in words if word in _STOPPING), None)
+    if command is None:
+        return ""
+    now, then = _STOPPING[command]
+    names = " and ".join(sorted(under_way))
+    if names and command == "run":
+        now = f"waiting for {names} to stop; a commit that landed is recorded, the rest is given back"
+        then = "nothing is lost; others get the rest at the latest when its leases run out"
+    elif names and command == "publish":
+        now = f"not waiting any longer for {names}; what is published stays published"
+        then = "nothing is lost, errata publish --wait continues"
+    return f"interrupted: {now}. Ctrl-C again ends at once: {then}."
+
+
+@contextmanager
+def interrupts_handled(words: Sequence[str], under_way: Collection[str]) -> Iterator[None]:
+    """Handle interrupts of this command; outside the main thread, where signals cannot be handled, do nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[int] = []
+
+    def handle(number: int, _frame: object) -> None:
+        received.append(number)
+        if len(received) > 1:
+            _write("ended at once; what was recorded is kept\n")
+            # past every lock and thread that may hang: leases run out, and Java ends when this process is gone
+            os._exit(EXIT_INTERRUPTED)
+        # py4j logs the interruption of a call as an error, with a traceback
+        logging.disable(logging.CRITICAL)
+        if said := describe_interrupt(words, tuple(under_way)):
+            _write(f"\n{said}\n")
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _write(text: str) -> None:
+    """Write to stderr below Python's streams, whose locks the interrupted code may hold."""
+    with suppress(OSError):  # nobody reads it any more
+        os.write(2, text.encode())
