@@ -157,9 +157,9 @@ class Client:
         """Resume a paused run: chunks may be claimed and groups published again."""
         return control.resume(self._workspace, self._actor(as_), run_id)
 
-    def cancel(self, run_id: str, *, now: bool = False, as_: str | None = None) -> views.StateView:
+    def cancel(self, run_id: str, *, reason: str = "", now: bool = False, as_: str | None = None) -> views.StateView:
         """Cancel a run that is not published; ``now`` also stops running chunks."""
-        return control.cancel(self._workspace, self._actor(as_), run_id, now=now)
+        return control.cancel(self._workspace, self._actor(as_), run_id, require_one_line("--reason", reason), now=now)
 
     def retry(self, run_id: str, *, chunk: str | None = None, as_: str | None = None) -> views.StateView:
         """Let failed chunks be claimed again (default: all of them)."""

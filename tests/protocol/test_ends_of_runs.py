@@ -156,6 +156,18 @@ def test_a_request_that_was_given_up_is_planned_anew_as_often_as_one_likes(make_
     assert world.plan().id not in runs
 
 
+def test_the_reason_of_a_cancellation_stays_on_the_record(make_world: Make) -> None:
+    """The audit log names it; without one the run is cancelled all the same."""
+    world = make_world(days=1)
+    run = world.plan().id
+    world.client.cancel(run[-8:], reason="the source is corrected first", as_="ana")
+    other = world.plan().id
+    assert world.client.cancel(other, as_="ana").state == "cancelled"
+    entry, bare = (world.client.audit_log(one)[-1] for one in (run, other))
+    assert (entry.action, entry.body["reason"]) == ("run.cancelled", "the source is corrected first")
+    assert "reason" not in bare.body
+
+
 def test_a_run_whose_pinned_snapshot_is_gone_has_expired_and_reads_nothing_instead(make_world: Make) -> None:
     """Between two chunks its pin was dropped and the snapshot expired: no fallback to what is there now."""
     world = make_world(days=2, chunk_bytes=ONE_DAY)

@@ -46,6 +46,7 @@ PLACES: dict[str, Command] = {
     "pause RUN": lambda _, x: ("pause", "--", x),
     "resume RUN": lambda _, x: ("resume", "--", x),
     "cancel RUN": lambda _, x: ("cancel", "--yes", "--", x),
+    "cancel --reason": lambda _, x: ("cancel", "no-such-run", "--yes", f"--reason={x}"),
     "retry --chunk": lambda run, x: ("retry", run, f"--chunk={x}"),
     "validate --accept": lambda run, x: ("validate", run, f"--accept={x}", "--as", "bo"),
     "validate --accept WHY": lambda run, x: ("validate", run, f"--accept=empty={x}", "--as", "bo"),

@@ -64,6 +64,7 @@ def _find_recorded_time(dossier: Dossier, action: str) -> str:
 
 _STEPS = {
     "groups.paused": "stopped the groups that were left",
+    "run.cancelled": "cancelled the run",
     "groups.resumed": "continued the groups",
     "hold.skipped": "did not wait for the hold",
     "dark.published": "made the candidate readable",
@@ -72,13 +73,14 @@ _STEPS = {
 
 
 def _iterate_steps(dossier: Dossier) -> Iterator[TimelineEvent]:
-    """Decisions on publication timing and preview names, which only the hashed audit log holds."""
+    """The end of a run, decisions on publication timing, and preview names, which only the hashed audit log holds."""
     told = {**dossier.people["names"], **dossier.people["texts"]}
     for line in dossier.entries.splitlines():
         content = json.loads(line).get("content")
         entry = json.loads(content) if content is not None else {}
         if entry.get("action") in _STEPS:
-            body, who, why = entry["body"], entry["actor"]["person"], str(entry["body"].get("why") or "")
+            body, who = entry["body"], entry["actor"]["person"]
+            why = str(body.get("why") or body.get("reason") or "")
             said = f" as {body['name']}" if body.get("name") else _format_note(told.get(why, why))
             yield TimelineEvent(entry["at"], told.get(who, who), _STEPS[entry["action"]] + said)
 

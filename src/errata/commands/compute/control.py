@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from errata.approval.permissions import require_role
 from errata.commands.situation import hint_next_step
 from errata.errors import StateRefused
@@ -32,18 +34,19 @@ def resume(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
 
 
 @hint_next_step
-def cancel(workspace: Workspace, actor: Actor, run_id: str, *, now: bool = False) -> StateView:
+def cancel(workspace: Workspace, actor: Actor, run_id: str, reason: str = "", *, now: bool = False) -> StateView:
     """End a run that is not published; ``errata cleanup`` removes its staged output, and main was never touched.
 
-    Running chunks finish; with ``now`` they are taken from their workers, which stop their Spark jobs at the next
-    heartbeat.
+    The audit log keeps the reason. Running chunks finish; with ``now`` they are taken from their workers, which stop
+    their Spark jobs at the next heartbeat.
     """
     ends = {S.PLANNED, S.APPROVED, S.RUNNING, S.PAUSED, S.FAILED, S.STAGED, S.REJECTED, S.VALIDATED}
     try:
-        view = _move_run(workspace, actor, run_id, S.CANCELLED, ends, "cancel")
+        view = _move_run(workspace, actor, run_id, S.CANCELLED, ends, "cancel", {"reason": reason} if reason else {})
     except StateRefused as error:
         if S.ROLLED_BACK in RUN_MOVES[RunState(error.fields["found"])]:
-            error.hint = f'errata rollback {run_id} --reason "…" rolls back what is published and ends the run'
+            full = error.fields["run_id"]
+            error.hint = f'errata rollback {full} --reason "…" rolls back what is published and ends the run'
         raise
     # after the move, so that no other worker claims a reclaimed chunk
     if now:
@@ -52,13 +55,19 @@ def cancel(workspace: Workspace, actor: Actor, run_id: str, *, now: bool = False
 
 
 def _move_run(
-    workspace: Workspace, actor: Actor, run_id: str, to: RunState, start: set[RunState], action: str
+    workspace: Workspace,
+    actor: Actor,
+    run_id: str,
+    to: RunState,
+    start: set[RunState],
+    action: str,
+    body: Mapping[str, str] | None = None,
 ) -> StateView:
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.OPERATOR,), action, run.run_id)
     if run.state is to:
         return StateView(run.run_id, run.state.value, already=True)
-    moved = workspace.ledger.runs.move(run.run_id, to, actor=actor, expect=start)
+    moved = workspace.ledger.runs.move(run.run_id, to, actor=actor, expect=start, body=body)
     return StateView(moved.run_id, moved.state.value)
 
 

@@ -38,20 +38,22 @@ def resume(session: Session, run: Run) -> None:
 def cancel(
     session: Session,
     run: Run,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason, recorded in the audit log.")] = "",
     now: Annotated[bool, typer.Option("--now", help="Also stop chunks in progress, within a heartbeat.")] = False,
 ) -> int:
     """Cancel a run for good; published data is not changed.
 
     Chunks in progress finish, unless --now is given. Asks first on a terminal.
 
-    Example: errata cancel bf-20260214-daily-revenue-7f3a21c0 --yes
+    Example: errata cancel bf-20260214-daily-revenue-7f3a21c0 --reason "the source is corrected first"
     """
     with session.client() as client:
         if session.asks:
-            preview = render_confirmation("cancel", client.show(run), client.status(run), session.width)
-            if not session.confirm(preview, f"cancel {run}?"):
+            plan, status = client.show(run), client.status(run)
+            preview = render_confirmation("cancel", plan, status, session.width, reason=reason)
+            if not session.confirm(preview, f"cancel {plan.run_id}?"):
                 return DECLINED
-        view = client.cancel(run, now=now, as_=session.person)
+        view = client.cancel(run, reason=reason, now=now, as_=session.person)
         session.answer_about(client, view, lambda width: render_state(view, width))
     return 0
 
