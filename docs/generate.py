@@ -62,7 +62,7 @@ These options may come before or after the command:
 | 1 | failed; also: `check` or `doctor` found a problem, the audit or a bundle does not verify, you answered no |
 | 2 | wrong usage, or a project file that Errata does not understand |
 | 3 | refused by a rule: guardrail, state, approval, permission, or something that expired or does not exist |
-| 4 | validation rejected the candidate |
+| 4 | the candidate did not pass the gate: rejected, or a warning needs acceptance |
 | 5 | conflict with later writes |
 | 130 | interrupted; the state is safe |
 
@@ -72,6 +72,9 @@ The codes inside `error[…]` are explained in [errors.md](errors.md), the `--js
 
 On a terminal `publish`, `rollback`, `cancel` and `cleanup` show what will change and ask; the default answer is no.
 Without a terminal, with `--json` or with `--yes` they do not ask: the approval and the state machine protect the data.
+
+`approve` and `release` show what is signed and ask for the first 8 characters of its digest. Without a terminal, with
+`--json` or with `--yes` they need the whole digest (`--digest`).
 
 ## Run ids
 

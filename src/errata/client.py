@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Self
 
 from errata import views
 from errata.approval import authorization
+from errata.approval.suggestion import complete_commands
 from errata.commands.compute import control, run
 from errata.commands.look import history, quarantine, status, why
-from errata.commands.next_step import next_steps
 from errata.commands.plan import approve, plan
 from errata.commands.plan.try_ import try_partitions
 from errata.commands.publish import preview, publish, publish_wait, release, rollback, validate
 from errata.commands.publish.diff import diff
 from errata.commands.publish.report import build_report
-from errata.commands.situation import read_situation
+from errata.commands.situation import suggest_steps
 from errata.commands.upkeep import cleanup, erase, evidence
 from errata.errors import UsageError
 from errata.evidence import head_export
@@ -122,22 +122,18 @@ class Client:
 
     def manifest_bytes(self, run_id: str) -> bytes:
         """The exact bytes of the sealed manifest."""
-        return self._workspace.ledger.runs.manifest_bytes(
-            self._workspace.ledger.runs.get(run_id).run_id, self._actor(None)
-        )
+        runs = self._workspace.ledger.runs
+        return runs.manifest_bytes(runs.get(run_id).run_id, self._actor(None))
 
     def approve(
-        self, run_id: str, *, digest: str, note: str = "", break_glass: str | None = None, as_: str | None = None
+        self, run_id: str, *, digest: str | None, note: str = "", break_glass: str | None = None, as_: str | None = None
     ) -> views.DecisionView:
-        """Approve the plan with this digest.
+        """Approve the plan with this digest; without one, refuse and show what would be signed.
 
         ``break_glass`` is the reason why one person decides alone, without a second person or the quorum.
         """
-        actor = self._actor(as_)
-        alone = _require_line("--break-glass", break_glass)
-        return approve.approve(
-            self._workspace, actor, run_id, digest, break_glass=alone, note=require_one_line("--note", note)
-        )
+        alone, said = _require_line("--break-glass", break_glass), require_one_line("--note", note)
+        return approve.approve(self._workspace, self._actor(as_), run_id, digest, break_glass=alone, note=said)
 
     def decline(self, run_id: str, *, note: str, as_: str | None = None) -> views.DecisionView:
         """Decline the plan; this is final."""
@@ -262,9 +258,8 @@ class Client:
         self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None
     ) -> views.RollbackView:
         """Restore the content that the partitions had before the run was published."""
-        return rollback.roll_back_run(
-            self._workspace, self._actor(as_), run_id, partitions, require_one_line("--reason", reason)
-        )
+        why = require_one_line("--reason", reason)
+        return rollback.roll_back_run(self._workspace, self._actor(as_), run_id, partitions, why)
 
     def status(self, run_id: str | None = None) -> views.StatusView:
         """Status of one run (default: all runs)."""
@@ -276,9 +271,13 @@ class Client:
             self._heads[context.run_id] = notice_live_writes(context, "status", known_head=known)
         return status.build_status(self._workspace, actor, run_id)
 
-    def next_steps(self, run_id: str, *, is_reviewed: bool = False) -> tuple[str, ...]:
+    def next_steps(self, run_id: str, *, is_reviewed: bool = False, as_: str | None = None) -> tuple[str, ...]:
         """The command to type next for a run, as in its status; ``is_reviewed``: for someone who has seen the diff."""
-        return next_steps(read_situation(self._workspace, self._actor(None), run_id, is_reviewed=is_reviewed))
+        return suggest_steps(self._workspace, self._actor(as_), run_id, is_reviewed=is_reviewed)
+
+    def complete_commands(self, text: str, *, as_: str | None = None) -> str:
+        """The text with its commands ready to paste: ``--as`` a person who may type them, and partitions."""
+        return complete_commands(self._workspace, self._actor(as_), text)
 
     def runs(
         self,
@@ -338,9 +337,8 @@ class Client:
 
     def erase(self, subjects: Collection[str], *, reason: str, as_: str | None = None) -> views.ListedView:
         """Record data subjects as erased: their rows are neither published nor restored."""
-        return erase.add_erased_subjects(
-            self._workspace, self._actor(as_), subjects, require_one_line("--reason", reason)
-        )
+        why = require_one_line("--reason", reason)
+        return erase.add_erased_subjects(self._workspace, self._actor(as_), subjects, why)
 
     def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Entries of the chain, oldest first."""

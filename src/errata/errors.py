@@ -20,6 +20,7 @@
     │   ├── Nondeterministic            3     nondeterministic
     │   └── CostCapReached              3     cost-cap
     ├── ValidationRejected              4     validation-rejected
+    │   └── NeedsAcceptance             4     needs-acceptance
     ├── PublishConflict                 5     publish-conflict
     │   └── Rebased                     5     rebased
     ├── ChunkError                      1     chunk-failed
@@ -61,6 +62,7 @@ __all__ = [
     "KeyRefused",
     "LedgerUnavailable",
     "ManifestTampered",
+    "NeedsAcceptance",
     "Nondeterministic",
     "NotFound",
     "OutOfMemory",
@@ -199,10 +201,16 @@ class RunExpired(Refused):
 
 
 class ValidationRejected(ErrataError):
-    """The gate rejected the candidate; ``fields["validation"]`` has every check."""
+    """The candidate did not pass the gate; ``fields["validation"]`` has every check."""
 
     code = "validation-rejected"
     exit_code = 4
+
+
+class NeedsAcceptance(ValidationRejected):
+    """The gate warned and nothing blocks: the candidate passes once an approver accepts each warning."""
+
+    code = "needs-acceptance"
 
 
 class PublishConflict(ErrataError):

@@ -33,7 +33,7 @@ def test_a_run_that_its_canary_ended_asks_for_another_plan(make_world: Make) -> 
     with pytest.raises(ValidationRejected):
         world.client.run(run, as_="ana")
     again = f"errata plan fin.sales … --supersede {run}"
-    assert world.client.status(run).next.startswith(again)
+    assert f"--partitions 2026-01-01..2026-01-03 --supersede {run}" in world.client.status(run).next
     with pytest.raises(StateRefused) as refused:
         world.client.validate(run, as_="ana")
     assert (refused.value.hint or "").startswith(again)

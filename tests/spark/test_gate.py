@@ -77,7 +77,7 @@ def test_an_acceptance_is_about_what_was_found_and_not_about_the_name_of_a_rule(
     _edit(world, "warn: 5%", "warn: 1%")
     with pytest.raises(ValidationRejected):
         world.client.validate(run, thresholds="stricter", as_="bo")
-    assert (world.client.status(run).state, world.client.status(run).accepted) == ("rejected", ())
+    assert (world.client.status(run).state, world.client.status(run).accepted) == ("needs_acceptance", ())
     assert world.client.validate(run, accept={"gross moved": "still right"}, as_="bo").passed
 
 
@@ -89,7 +89,7 @@ def test_thresholds_cannot_smuggle_in_another_measurement(world_at: WorldAt) -> 
     _edit(world, 'metric: "sum(gross)"', 'metric: "count(*)"')
     with pytest.raises(UsageError, match="gross moved has another metric"):
         world.client.validate(run, thresholds="easier", as_="bo")
-    assert world.client.status(run).state == "rejected"
+    assert world.client.status(run).state == "needs_acceptance"
 
 
 def test_the_number_of_spark_jobs_grows_with_neither_checks_nor_partitions(make_world: Make) -> None:

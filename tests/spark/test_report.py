@@ -23,7 +23,7 @@ def test_a_report_follows_a_run_from_verdict_to_publication(make_world: Make) ->
     run = world.to("validated", f"{scope[0]}..{scope[-1]}")
     found = world.client.report(run, sample=3)
     assert (found.state, found.partitions, found.judged_by) == ("validated", scope, "ana")
-    assert found.next == (f"errata publish {run}",)
+    assert found.next == (f"errata publish {run} --as bo",)
     diff = found.diff
     assert diff is not None
     assert sum(part.changed for part in diff.diff.partitions) == 9

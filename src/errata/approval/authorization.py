@@ -26,6 +26,7 @@ from errata.approval.release import (
     not_validated_error,
     publishes_itself,
 )
+from errata.approval.suggestion import complete_commands
 from errata.errors import ApprovalRefused
 from errata.failpoints import failpoint
 from errata.gate.candidate import digest_candidate
@@ -74,7 +75,8 @@ def can_publish_unattended(workspace: Workspace, actor: Actor, run_id: str) -> b
     may = has_role(workspace.project, actor.person, (Role.PUBLISHER,))
     if not may or is_requester(workspace.project, actor.person, run.planned_by):
         why = "asked for it" if may else "is no publisher"
-        workspace.narrate(f"not published by itself: {actor.person} {why}; next: errata publish {run.run_id}")
+        told = f"not published by itself: {actor.person} {why}; next: errata publish {run.run_id}"
+        workspace.narrate(complete_commands(workspace, actor, told))
         return False
     return True
 
@@ -106,7 +108,7 @@ def authorize_publication(
         )
     if looked_at is not None and looked_at != found.subject.digest:
         raise audit_refusal(
-            context.workspace, context.actor, context.run, "publish", _stale_digest_error(context.run, looked_at, found)
+            context.workspace, context.actor, context.run, "publish", _stale_digest_error(context.run, looked_at)
         )
     candidate = found.candidate
     files = context.engines.publishing.files_of(
@@ -153,7 +155,7 @@ def _require_preconditions(
         return
     hint = f"errata show {context.run_id}"
     if unreleased:
-        hint = f"errata release {context.run_id} --digest {found.subject.digest}"
+        hint = f"errata release {context.run_id}"
     if not stands.is_met:
         hint = format_approve_hint(context.run, stands)
     error = ApprovalRefused(
@@ -165,11 +167,11 @@ def _require_preconditions(
     raise audit_refusal(context.workspace, context.actor, context.run, "publish", error)
 
 
-def _stale_digest_error(run: RunRecord, looked_at: str, found: JudgedCandidate) -> ApprovalRefused:
+def _stale_digest_error(run: RunRecord, looked_at: str) -> ApprovalRefused:
     """Publishing releases implicitly, so the publisher must have seen the current report."""
     return ApprovalRefused(
-        f"publish of {run.run_id} was refused; expected what you looked at, {looked_at}, found {found.subject.digest}: "
-        "it was judged or assembled again meanwhile",
+        f"publish of {run.run_id} was refused; {looked_at} is not the digest of what would be published: it was judged "
+        "or assembled again meanwhile",
         state="main is unchanged; the staged output is kept",
         hint=f"errata show {run.run_id}; then errata publish {run.run_id}",
     )

@@ -71,8 +71,8 @@ def require_approvals(context: RunContext, action: str) -> QuorumStatus:
 
 def format_approve_hint(run: RunRecord, stands: QuorumStatus) -> str:
     """The command that approves again, and who may run it."""
-    who = f" (as {' or '.join(stands.may)})" if stands.may else ""
-    return f"approve again: errata approve {run.run_id} --digest {run.manifest_digest}{who}"
+    who = f", by {' or '.join(stands.may)}" if stands.may else ""
+    return f"approve again{who}: errata approve {run.run_id}"
 
 
 def current_quorum_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> QuorumView | None:

@@ -13,6 +13,7 @@ from typing import Any
 from errata.approval.permissions import is_single_user
 from errata.canonical import digest_of, to_plain
 from errata.errors import Refused, StateRefused
+from errata.gate.verdict.acceptance import find_open_warnings, format_accept_command
 from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import CandidateRecord, ReleaseRecord, RunRecord, VerdictRecord
 from errata.model.approval import is_expired
@@ -161,12 +162,15 @@ def _find_publisher(workspace: Workspace, release: ReleaseRecord) -> str | None:
 def not_validated_error(run: RunRecord, action: str, found: JudgedCandidate | None) -> StateRefused:
     """Error for a run that has nothing to release or publish."""
     verdict = ", whose newest verdict does not pass" if found and not found.verdict.passed else ""
+    hint = None
+    if run.state is RunState.ROLLED_BACK:
+        hint = f'it is over; correct it again: errata plan {run.product} … --supersede {run.run_id} --reason "…"'
+    elif found and (warned := find_open_warnings(found.verdict.checks)):
+        hint = f"errata diff {run.run_id}\nthen {format_accept_command(run.run_id, warned)}"
     return StateRefused(
         f"{action} of {run.run_id} was refused; expected a validated run, found {run.state}{verdict}",
         state="main is unchanged",
-        hint=f'it is over; correct it again: errata plan {run.product} --partitions … --reason "…"'
-        if run.state is RunState.ROLLED_BACK
-        else None,
+        hint=hint,
         run_id=run.run_id,
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from errata.gate.verdict.acceptance import format_accept_command
 from errata.model.partition import Grain
 from errata.model.run import RunState
 from errata.publishing.messages import correct_written_command, publish_rest_command
@@ -22,12 +23,12 @@ class RunSituation:
 
     run_id: str
     product: str
-    manifest_digest: str
     state: RunState
     grain: Grain = Grain.DAY
     last_move: str = ""  # the action that led to the state, for a run that was paused or failed
     needs_new_plan: bool = False  # a chunk failed in a way that no retry can help
     is_computed: bool = True  # every chunk is done; not so for a run that its canary rejected
+    open_warnings: tuple[str, ...] = ()  # rules that warned, if accepting them is all that is missing
     lacks_approvals: bool = False
     groups_stopped: bool = False
     written: tuple[str, ...] = ()  # unpublished partitions that others wrote, where that ends as a conflict
@@ -67,13 +68,12 @@ def _step_by_state(run: RunSituation) -> str:
             return f"errata retry {run.run_id} && errata run {run.run_id}"
         case S.STAGED:
             return f"errata validate {run.run_id}"
-        case S.REJECTED:
-            accept = f'errata validate {run.run_id} --accept CHECK="why it is right"'
-            return accept if run.is_reviewed else f"errata diff {run.run_id}"
+        case S.REJECTED | S.NEEDS_ACCEPTANCE:
+            return _decide_step(run) if run.is_reviewed else f"errata diff {run.run_id}"
         case S.VALIDATED | S.PART_PUBLISHED | S.PUBLISHING:
             return f"errata publish {run.run_id}"
         case S.PUBLISHED:
-            return f'errata rollback {run.run_id} [--partitions …] --reason "…"'
+            return f'errata rollback {run.run_id} --reason "…"'
         case S.EXPIRED:
             return _plan_again_command(run)
         case _:
@@ -81,15 +81,23 @@ def _step_by_state(run: RunSituation) -> str:
 
 
 def next_steps(run: RunSituation) -> tuple[str, ...]:
-    """The next command, and the other way on for a rejected run whose diff was reviewed: a new plan."""
+    """The next command, and the other way on for a run that did not pass and was reviewed: a new plan."""
     steps = [next_step(run)]
-    if run.state is S.REJECTED and run.is_reviewed:
+    if run.state in (S.REJECTED, S.NEEDS_ACCEPTANCE) and run.is_reviewed:
         steps.append(_plan_again_command(run))
     return tuple(dict.fromkeys(filter(None, steps)))
 
 
+def _decide_step(run: RunSituation) -> str:
+    """What follows a look at the diff of a candidate that did not pass."""
+    if run.open_warnings:
+        return format_accept_command(run.run_id, run.open_warnings)
+    return _plan_again_command(run)
+
+
 def _approve_command(run: RunSituation) -> str:
-    return f"errata approve {run.run_id} --digest {run.manifest_digest}"
+    # without the digest: the approver takes it from the plan
+    return f"errata approve {run.run_id}"
 
 
 def _plan_again_command(run: RunSituation) -> str:

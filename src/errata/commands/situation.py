@@ -7,8 +7,10 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from errata.approval.quorum import current_quorum_view
-from errata.commands.next_step import RunSituation, next_step
+from errata.approval.suggestion import complete_commands
+from errata.commands.next_step import RunSituation, next_steps
 from errata.errors import StateRefused
+from errata.gate.verdict.acceptance import find_open_warnings
 from errata.ledger import ChunkCounts, PartitionState, RunRecord
 from errata.ledger.records import ChunkRecord
 from errata.model.audit import Actor
@@ -39,6 +41,7 @@ def build_situation(
     set_back: Sequence[SetBackView],
     last_move: str,
     chunks: Sequence[ChunkRecord] = (),
+    open_warnings: tuple[str, ...] = (),
     is_reviewed: bool = False,
 ) -> RunSituation:
     """The situation of a run, from what was read about it."""
@@ -49,12 +52,12 @@ def build_situation(
     return RunSituation(
         run_id=run.run_id,
         product=run.product,
-        manifest_digest=run.manifest_digest,
         state=run.state,
         grain=manifest.target.grain,
         last_move=last_move,
         needs_new_plan=any(one.state is ChunkState.FAILED and one.error_code in NEEDS_NEW_PLAN for one in chunks),
         is_computed=counts.done == counts.total,
+        open_warnings=open_warnings,
         lacks_approvals=quorum is not None and not quorum.met,
         groups_stopped=groups is not None and bool(groups.stopped),
         written=tuple(name for name in unpublished if name in written),
@@ -72,9 +75,22 @@ def find_last_move(workspace: Workspace, run: RunRecord) -> str:
     return next((entry.action for entry in reversed(entries) if "move" in entry.body), "")
 
 
-def read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_reviewed: bool = False) -> RunSituation:
-    """The current situation of a run."""
-    return workspace.ledger.read_together(lambda: _read_situation(workspace, actor, run_id, is_reviewed=is_reviewed))
+def find_warnings_to_accept(workspace: Workspace, run: RunRecord) -> tuple[str, ...]:
+    """Rules that warned about the candidate, if accepting them is all that is missing; empty in other states."""
+    if run.state not in (S.NEEDS_ACCEPTANCE, S.REJECTED):
+        return ()
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
+    return find_open_warnings(verdict.checks) if verdict else ()
+
+
+def suggest_steps(workspace: Workspace, actor: Actor, run_id: str, *, is_reviewed: bool = False) -> tuple[str, ...]:
+    """The commands to type next, each with a person who may type it; ``is_reviewed``: for one who has seen the diff."""
+
+    def read() -> tuple[str, ...]:
+        run = _read_situation(workspace, actor, run_id, is_reviewed=is_reviewed)
+        return tuple(complete_commands(workspace, actor, command) for command in next_steps(run))
+
+    return workspace.ledger.read_together(read)
 
 
 def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_reviewed: bool) -> RunSituation:
@@ -91,6 +107,7 @@ def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_revie
         set_back=find_run_set_backs(workspace.ledger, workspace.engines, run)[0],
         last_move=find_last_move(workspace, run),
         chunks=workspace.ledger.progress.chunks(run.run_id) if run.state is S.FAILED else (),
+        open_warnings=find_warnings_to_accept(workspace, run),
         is_reviewed=is_reviewed,
     )
 
@@ -104,7 +121,7 @@ def hint_next_step(command: _Command) -> _Command:
             return command(workspace, actor, *args, **kwargs)
         except StateRefused as error:
             if error.hint is None and (run_id := error.fields.get("run_id")):
-                error.hint = next_step(read_situation(workspace, actor, run_id)) or f"errata status {run_id}"
+                error.hint = next(iter(suggest_steps(workspace, actor, run_id)), f"errata status {run_id}")
             raise
 
     return cast("_Command", with_hint)

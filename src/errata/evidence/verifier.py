@@ -67,15 +67,17 @@ MAX_INDEX = 16 << 20
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*){0,3}")
 _HEX = re.compile(r"[0-9a-f]{64}")
 _STOP = ("cancelled", "expired")
+_JUDGED = ("validated", "rejected", "needs_acceptance")
 MOVES: dict[str, tuple[str, ...]] = {
     "planned": ("approved", "declined", *_STOP),
     "approved": ("running", *_STOP),
     "running": ("paused", "staged", "failed", "rejected", *_STOP),
     "paused": ("running", *_STOP),
     "failed": ("running", *_STOP),
-    "staged": ("validated", "rejected", "running", *_STOP),
-    "rejected": ("validated", "rejected", *_STOP),
-    "validated": ("publishing", "rejected", "running", *_STOP),
+    "staged": (*_JUDGED, "running", *_STOP),
+    "rejected": (*_JUDGED, *_STOP),
+    "needs_acceptance": (*_JUDGED, *_STOP),
+    "validated": ("publishing", "rejected", "needs_acceptance", "running", *_STOP),
     "publishing": ("published", "part_published", "validated"),
     "part_published": ("publishing", "rolled_back", "superseded"),
     "published": ("rolled_back", "superseded"),
@@ -726,7 +728,7 @@ class _Case:
                 said = f"{what} counts {one['name']} as accepted by {by}, who did not accept it"
                 self.need(not by or (one["name"], by) in accepted, GATE, said)
         known = {row["audit_seq"] for row in rows}
-        for entry in self.of("run.validated", "run.rejected", "verdict.recorded"):
+        for entry in self.of("run.validated", "run.rejected", "run.needs_acceptance", "verdict.recorded"):
             self.need(
                 entry["seq"] in known or "n" not in entry["body"],
                 GATE,
@@ -868,7 +870,8 @@ class _Case:
         for row in told.get("releases", ()):
             facts.append(("released", f"{self.who(row.get('person'))}, {row.get('at')}"))
         for row in self.records[GATE].get("verdicts", ())[-1:]:
-            word = "passed" if row.get("passed") else "rejected"
+            is_blocked = any(one.get("level") == "block" for one in row.get("checks", ()))
+            word = "passed" if row.get("passed") else "rejected" if is_blocked else "needs acceptance"
             by = f"judged by {self.who(row.get('person'))}, {row.get('at')}"
             facts.append(("gate", f"{word}, {_counted(row.get('checks', ()), 'finding')}, {by}"))
         for row in self.records[PUBLICATIONS].get("publications", ()):

@@ -27,7 +27,9 @@ from errata.workspace import RunContext, Workspace
 
 FREEZE_POLICY = "freeze"
 S = RunState
-_FREEZABLE_STATES = frozenset({S.APPROVED, S.RUNNING, S.STAGED, S.REJECTED, S.VALIDATED, S.PART_PUBLISHED})
+_FREEZABLE_STATES = frozenset(
+    {S.APPROVED, S.RUNNING, S.STAGED, S.REJECTED, S.NEEDS_ACCEPTANCE, S.VALIDATED, S.PART_PUBLISHED}
+)
 _POLL_SECONDS = 0.5
 WAIT_SECONDS = 600.0
 """How long a command waits for live jobs that started to write before the freeze."""

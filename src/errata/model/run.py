@@ -5,7 +5,9 @@ The ledger's triggers are built from the same table, so direct writes to the dat
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import Any
 
 
 class RunState(StrEnum):
@@ -18,6 +20,7 @@ class RunState(StrEnum):
     PAUSED = "paused"
     STAGED = "staged"
     REJECTED = "rejected"
+    NEEDS_ACCEPTANCE = "needs_acceptance"
     VALIDATED = "validated"
     PUBLISHING = "publishing"
     PART_PUBLISHED = "part_published"
@@ -31,6 +34,7 @@ class RunState(StrEnum):
 
 S = RunState
 _STOP = frozenset({S.CANCELLED, S.EXPIRED})
+_JUDGED = frozenset({S.VALIDATED, S.REJECTED, S.NEEDS_ACCEPTANCE})
 
 RUN_MOVES: dict[RunState, frozenset[RunState]] = {
     S.PLANNED: frozenset({S.APPROVED, S.DECLINED}) | _STOP,
@@ -40,9 +44,10 @@ RUN_MOVES: dict[RunState, frozenset[RunState]] = {
     S.PAUSED: frozenset({S.RUNNING}) | _STOP,
     S.FAILED: frozenset({S.RUNNING}) | _STOP,
     # back to running: partitions that live jobs wrote meanwhile are recomputed
-    S.STAGED: frozenset({S.VALIDATED, S.REJECTED, S.RUNNING}) | _STOP,
-    S.REJECTED: frozenset({S.VALIDATED, S.REJECTED}) | _STOP,
-    S.VALIDATED: frozenset({S.PUBLISHING, S.REJECTED, S.RUNNING}) | _STOP,
+    S.STAGED: _JUDGED | {S.RUNNING} | _STOP,
+    S.REJECTED: _JUDGED | _STOP,
+    S.NEEDS_ACCEPTANCE: _JUDGED | _STOP,
+    S.VALIDATED: frozenset({S.PUBLISHING, S.REJECTED, S.NEEDS_ACCEPTANCE, S.RUNNING}) | _STOP,
     S.PUBLISHING: frozenset({S.PUBLISHED, S.PART_PUBLISHED, S.VALIDATED}),
     S.PART_PUBLISHED: frozenset({S.PUBLISHING, S.ROLLED_BACK, S.SUPERSEDED}),
     S.PUBLISHED: frozenset({S.ROLLED_BACK, S.SUPERSEDED}),
@@ -59,8 +64,16 @@ FINAL = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSED
 
 ACTIVE = frozenset(RunState) - FINAL
 
-FREEZE_END_STATES = FINAL | {S.REJECTED}
-"""States in which a freeze ends and live jobs may write again."""
+FREEZE_END_STATES = FINAL | {S.REJECTED, S.NEEDS_ACCEPTANCE}
+"""States in which a freeze ends and live jobs may write again: a person decides, and may take days."""
+
+
+def find_judged_state(checks: Iterable[Mapping[str, Any]], *, passed: bool) -> RunState:
+    """The state that a verdict leads to: a block rejects, a warning that nobody accepted waits for a person."""
+    if passed:
+        return S.VALIDATED
+    levels = {check.get("level") for check in checks}
+    return S.NEEDS_ACCEPTANCE if "warn" in levels and "block" not in levels else S.REJECTED
 
 
 class ChunkState(StrEnum):

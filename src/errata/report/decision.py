@@ -36,6 +36,7 @@ LISTED = 5
 STATES = {
     "validated": ("good", "✓", "Passed the gate. Not published yet."),
     "rejected": ("bad", "✗", "Rejected by the gate. Nothing is published."),
+    "needs_acceptance": ("warn", "!", "Warned by the gate. A person has to accept. Nothing is published."),
     "published": ("good", "✓", "Published."),
     "part_published": ("warn", "◐", "Published in part."),
     "publishing": ("warn", "◐", "Publication in progress."),
@@ -278,7 +279,8 @@ def render_next_step(view: ReportView) -> Markup:
     words = {
         "validated": "Publishing replaces these partitions for all readers in one commit. Until then they see the old "
         "numbers.",
-        "rejected": "An approver may accept a warning by name and with a reason. What blocks needs a corrected run.",
+        "rejected": "What blocks cannot be accepted. It needs a corrected run.",
+        "needs_acceptance": "An approver may accept each warning by name and with a reason.",
         "published": "Readers see these numbers. They can be rolled back, whole or by partition.",
     }.get(view.state, "")
     if view.groups is not None and view.groups.next is not None:

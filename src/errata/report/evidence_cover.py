@@ -29,7 +29,7 @@ from errata.report.html import (
     to_sentence,
 )
 from errata.report.page import render_document
-from errata.report.timeline import build_timeline
+from errata.report.timeline import build_timeline, name_verdict
 from errata.text.numbers import (
     format_exact,
     format_moment,
@@ -106,8 +106,8 @@ def _list_tiles(told: _CoverData) -> list[Child]:
         next((one for one in told.metrics if one.kind == "compare" and one.before and one.after), None)
     )
     if told.verdict is not None:
-        word = "passed" if told.verdict["passed"] else "rejected"
-        tiles.append(render_tile("Gate", word, f"{format_exact(len(told.verdict['checks']))} findings judged"))
+        judged = f"{format_exact(len(told.verdict['checks']))} findings judged"
+        tiles.append(render_tile("Gate", name_verdict(told.verdict), judged))
     return tiles
 
 

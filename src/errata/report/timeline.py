@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from errata.evidence.members import Dossier
+from errata.model.run import find_judged_state
 
 _THRESHOLDS = "thresholds."
 
@@ -47,7 +48,7 @@ def _event_from_approval(row: Mapping[str, Any]) -> TimelineEvent:
 
 def _iterate_verdicts(dossier: Dossier) -> Iterator[TimelineEvent]:
     for row in dossier.gate["verdicts"]:
-        yield TimelineEvent(row["at"], row["person"], f"ran the gate: {'passed' if row['passed'] else 'rejected'}")
+        yield TimelineEvent(row["at"], row["person"], f"ran the gate: {name_verdict(row)}")
     changes = {name: fact for name, fact in dossier.gate["facts"].items() if name.startswith(_THRESHOLDS)}
     for name, one in changes.items():
         yield TimelineEvent(
@@ -63,8 +64,8 @@ def _find_recorded_time(dossier: Dossier, action: str) -> str:
 
 
 _STEPS = {
-    "groups.paused": "stopped the groups that were left",
     "run.cancelled": "cancelled the run",
+    "groups.paused": "stopped the groups that were left",
     "groups.resumed": "continued the groups",
     "hold.skipped": "did not wait for the hold",
     "dark.published": "made the candidate readable",
@@ -105,6 +106,11 @@ def _format_group(group: Mapping[str, Any] | None) -> str:
         return ""
     which = ", ".join(map(str, group["n"]))
     return f", group {which} of {group['of']}" + (", before its hold was over" if group.get("early") else "")
+
+
+def name_verdict(row: Mapping[str, Any]) -> str:
+    """The verdict in one or two words."""
+    return "passed" if row["passed"] else find_judged_state(row["checks"], passed=False).replace("_", " ")
 
 
 def _format_note(note: str) -> str:

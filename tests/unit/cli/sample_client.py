@@ -103,13 +103,11 @@ class FakeClient:
 
         return answer
 
-    def _next_steps(self, _run: str, *, is_reviewed: bool = False) -> tuple[str, ...]:
+    def _next_steps(self, _run: str, *, is_reviewed: bool = False, as_: str = "") -> tuple[str, ...]:
         """What a run in the state of the last view needs next."""
         views = (*reversed(self.seen), self.given.get("status"), samples.status())
         state = next(view.state for view in views if getattr(view, "state", None))
-        return next_steps(
-            RunSituation(samples.RUN, "fin.daily_revenue", samples.DIGEST, RunState(state), is_reviewed=is_reviewed)
-        )
+        return next_steps(RunSituation(samples.RUN, "fin.daily_revenue", RunState(state), is_reviewed=is_reviewed))
 
     def called(self, name: str) -> dict[str, Any]:
         """The named arguments of the only call of a method."""

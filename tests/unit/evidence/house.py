@@ -299,6 +299,7 @@ class House:
             "staged": self.staged("staged"),
             "validated": self.judged("validated"),
             "rejected": self.judged("rejected", checks=[OK, BLOCKED, WARNED]),
+            "needs acceptance": self.judged("needs acceptance", checks=[OK, WARNED]),
             "accepted": self.accepted(),
         }
         cancelled = self.approved("cancelled")

@@ -502,15 +502,16 @@ class CandidateContract:
         assert ledger.candidates.record_measurements("bf-1", 2, numbers, ANA) == 3
 
     def test_a_verdict_moves_the_run(self, ledger: Ledger):
-        """Rejected, judged again with an accepted warning, validated: all of it stays on the record."""
+        """A warning waits, a block rejects, an accepted warning validates: all of it stays on the record."""
         run_in(ledger, S.STAGED)
         ledger.candidates.intend("bf-1", "d" * 64, ANA)
         with pytest.raises(StateRefused):
             judge(ledger, [], "t" * 64, passed=False)
         ledger.candidates.record("bf-1", 1, None, "11", ANA)
         judge(ledger, [{"name": "drift", "level": "warn"}], "t" * 64, passed=False)
+        assert ledger.runs.get("bf-1").state is S.NEEDS_ACCEPTANCE
+        judge(ledger, [{"name": "drift", "level": "warn"}, {"name": "rows", "level": "block"}], "u" * 64, passed=False)
         assert ledger.runs.get("bf-1").state is S.REJECTED
-        judge(ledger, [], "u" * 64, passed=False)
         accepted = ledger.approvals.accept_warning("bf-1", "drift", "known", "bo", BO)
         assert ledger.approvals.accept_warning("bf-1", "drift", "known", "bo", BO) == accepted
         assert ledger.approvals.accepted_warnings("bf-1") == (accepted,)

@@ -92,7 +92,7 @@ class TestFreezes:
         assert not ledger.freezes.renew_live_write("a", 120)
         assert ledger.freezes.grant_freeze("bf-1", ANA) == ()
 
-    @pytest.mark.parametrize("to", [S.CANCELLED, S.EXPIRED, S.REJECTED])
+    @pytest.mark.parametrize("to", [S.CANCELLED, S.EXPIRED, S.REJECTED, S.NEEDS_ACCEPTANCE])
     def test_a_freeze_ends_with_the_move_that_ends_its_reason(self, ledger: Ledger, to: RunState):
         """In the same transaction, with its own entry."""
         run_in(ledger, S.STAGED)

@@ -25,7 +25,7 @@ from errata.model.run import RunState
 from support.statements import watched_statements
 from unit.ledger.only import sqlite_only
 from unit.ledger.shell import Shell
-from unit.ledger.steps import plan, run_in
+from unit.ledger.steps import ANA, plan, run_in
 
 MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -195,6 +195,21 @@ def test_migrating_again_keeps_the_rows_and_renews_the_rules(ledger: Ledger, dat
         assert again.audit.entries() == before
         assert again.ledger_id == ledger.ledger_id
         plan(again, "bf-2")
+
+
+def test_a_run_of_the_first_schema_goes_on_to_the_states_of_today(ledger: Ledger, database: Database, url: str):
+    """Opening the ledger migrates it: its rows stay, and its own rules allow needs_acceptance from then on."""
+    run_in(ledger, RunState.STAGED)
+    database.bare(database.dialect.drop_triggers)
+    for statement in (
+        "DELETE FROM transition WHERE 'needs_acceptance' IN (from_state, to_state)",
+        "UPDATE alembic_version SET version_num = '0007'",
+    ):
+        database.bare(lambda conn, told=statement: conn.exec_driver_sql(told))
+    with Ledger.open(url) as today:
+        assert today.missing_triggers() == ()
+        assert today.runs.move("bf-1", RunState.NEEDS_ACCEPTANCE, actor=ANA).state is RunState.NEEDS_ACCEPTANCE
+        assert today.audit.verify().ok
 
 
 def test_the_clock_is_the_database_s(ledger: Ledger, monkeypatch: pytest.MonkeyPatch):

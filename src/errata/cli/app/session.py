@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -21,6 +21,7 @@ from rich.theme import Theme
 
 from errata.canonical import to_plain
 from errata.cli.render.layout import render_next
+from errata.errors import ErrataError
 from errata.text.escape import escape_json, escape_text
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ class CliEnvironment:
     person: str | None = None
     json: bool = False
     yes: bool = False
-
     under_way: dict[str, str] = field(default_factory=dict)  # what the command works on now, by name
+
     def __post_init__(self) -> None:
         for stream in (self.out, self.err):
             if hasattr(stream, "reconfigure"):
@@ -97,6 +98,7 @@ class Session:
         self.err = _build_console(world.err, world)
         self.client_log: str | None = None
         self.redact: Callable[[str], str] = str
+        self._complete: Callable[[str], str] = str  # while the project is open
 
     @cached_property
     def person(self) -> str:
@@ -130,9 +132,15 @@ class Session:
         log = getattr(client, "log", None)
         self.client_log = str(log) if isinstance(log, (str, Path)) else None
         self.redact = getattr(client, "redact", str)
+        if hasattr(client, "complete_commands"):
+            self._complete = partial(client.complete_commands, as_=self.person)
         try:
             yield client
+        except ErrataError as error:
+            error.hint = error.hint and self._complete(error.hint)
+            raise
         finally:
+            self._complete = str
             close = getattr(client, "close", None)
             if close is not None:
                 close()
@@ -186,7 +194,7 @@ class Session:
         text = [*lines(self.width)]
         # the result first: it stays on the screen even if the ledger cannot be read again
         self.page(text)
-        upcoming = client.next_steps(view.run_id)
+        upcoming = client.next_steps(view.run_id, as_=self.person)
         self.page(render_next(*(command for command in upcoming if not any(command in line for line in text))))
 
     def page(self, lines: Iterable[str]) -> None:
@@ -199,25 +207,31 @@ class Session:
         self.world.out.write(to_json_text(data) + "\n")
         self.world.out.flush()
 
+    def ask(self, lines: Iterable[str], question: str) -> str:
+        """Show lines, ask, and return what the person types; empty at the end of the input."""
+        for line in lines:
+            self.tell(self.localize_command(line))
+        self.err.print(f"\n{escape_text(question)} ", end="", soft_wrap=True)
+        try:
+            return self.world.ask("").strip()
+        except EOFError:
+            return ""
+
     def confirm(self, lines: Iterable[str], question: str) -> bool:
         """Show what will change and ask, default no; returns True without asking if no one can be asked."""
         if not self.asks:
             return True
-        for line in lines:
-            self.tell(self.localize_command(line))
-        self.err.print(f"\n{escape_text(question)} [y/N] ", end="", soft_wrap=True)
-        try:
-            agreed = self.world.ask("").strip().lower() in ("y", "yes")
-        except EOFError:
-            agreed = False
+        agreed = self.ask(lines, f"{question} [y/N]").lower() in ("y", "yes")
         if not agreed:
             self.err.print("nothing was changed")
         return agreed
 
     def localize_command(self, line: str) -> str:
-        """Adapt a command for copying: add the ``-C`` that this command was given."""
-        where = self.world.directory
-        if not where or not line.lstrip().startswith(_COPYABLE):
+        """Adapt a command for copying: a person who may type it, and the ``-C`` that this command was given."""
+        if not line.lstrip().startswith(_COPYABLE):
+            return line
+        line, where = self._complete(line), self.world.directory
+        if not where:
             return line
         import shlex
 

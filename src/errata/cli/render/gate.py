@@ -7,6 +7,7 @@ from typing import Any
 
 from errata.cli.render.approval import render_mode, render_released
 from errata.cli.render.layout import flow, format_columns, wrap
+from errata.model.run import find_judged_state
 from errata.text.numbers import plural
 from errata.views import ValidateView
 
@@ -18,7 +19,7 @@ Result = Mapping[str, Any]
 
 def render_validation(view: ValidateView, width: int) -> list[str]:
     """Whether the candidate passed, every rule, and every partition that has a finding."""
-    word = "validated" if view.passed else "rejected"
+    word = find_judged_state(view.checks, passed=view.passed).replace("_", " ")
     pieces = [f"{word} {view.run_id}", f"candidate snapshot {view.snapshot_id}", "(already so)" if view.already else ""]
     lines = flow(pieces, width)
     lines += flow([f"{view.candidate}", plural(view.measured, "measurement")], width, "  ")

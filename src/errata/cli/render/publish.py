@@ -52,7 +52,7 @@ def _list_groups_left(status: StatusView) -> tuple[tuple[str, ...], ...]:
 
 
 def _rollback_command(run_id: str) -> str:
-    return f'errata rollback {run_id} [--partitions …] --reason "…"'
+    return f'errata rollback {run_id} --reason "…"'
 
 
 def render_rollback(view: RollbackView, width: int) -> list[str]:

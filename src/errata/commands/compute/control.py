@@ -40,13 +40,13 @@ def cancel(workspace: Workspace, actor: Actor, run_id: str, reason: str = "", *,
     The audit log keeps the reason. Running chunks finish; with ``now`` they are taken from their workers, which stop
     their Spark jobs at the next heartbeat.
     """
-    ends = {S.PLANNED, S.APPROVED, S.RUNNING, S.PAUSED, S.FAILED, S.STAGED, S.REJECTED, S.VALIDATED}
+    ends = {state for state in RUN_MOVES if S.CANCELLED in RUN_MOVES[state]}
     try:
         view = _move_run(workspace, actor, run_id, S.CANCELLED, ends, "cancel", {"reason": reason} if reason else {})
     except StateRefused as error:
         if S.ROLLED_BACK in RUN_MOVES[RunState(error.fields["found"])]:
             full = error.fields["run_id"]
-            error.hint = f'errata rollback {full} --reason "…" rolls back what is published and ends the run'
+            error.hint = f'roll back what is published, which ends the run: errata rollback {full} --reason "…"'
         raise
     # after the move, so that no other worker claims a reclaimed chunk
     if now:

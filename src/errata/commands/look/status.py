@@ -8,10 +8,11 @@ from typing import Any
 from errata.approval.break_glass import find_last_break_glass
 from errata.approval.quorum import approvals_view, current_quorum_view
 from errata.approval.release import find_release_digest, name_releaser, released_view
+from errata.approval.suggestion import complete_commands
 from errata.commands.look.quarantine import rows_by_input
 from errata.commands.next_step import next_step
 from errata.commands.plan.show import counts_view, failures_view, stored_plan_view
-from errata.commands.situation import build_situation, find_last_move
+from errata.commands.situation import build_situation, find_last_move, find_warnings_to_accept
 from errata.gate.row_accounts import list_adopted_attempts
 from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import (
@@ -74,6 +75,7 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
     situation = build_situation(
         run, manifest, counts=counts, states=states, quorum=quorum, groups=groups, live_writes=live_writes,
         set_back=set_back, last_move=find_last_move(workspace, run), chunks=chunks,
+        open_warnings=find_warnings_to_accept(workspace, run),
     )  # fmt: skip
     return StatusView(
         run_id=run.run_id,
@@ -89,7 +91,7 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         failures=failures_view(chunks),
         approvals=approvals_view(workspace, run.run_id),
         publications=tuple(_publication_view(p, releases) for p in publications),
-        next=next_step(situation),
+        next=complete_commands(workspace, actor, next_step(situation)),
         warnings=(*unknown, *(one.told for one in set_back), *_list_unfinished(workspace, run, publications)),
         cost=cost_view(workspace, manifest, attempts, facts),
         canary=facts.get("canary"),

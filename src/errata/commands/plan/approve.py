@@ -5,7 +5,9 @@ from __future__ import annotations
 from errata.approval.break_glass import find_last_break_glass, raise_alarm, require_break_glass
 from errata.approval.permissions import refuse_requester, require_person, require_role
 from errata.approval.quorum import approvals_view, build_quorum_check, evaluate_quorum, quorum_view
+from errata.commands.look.status import show_plan
 from errata.commands.situation import hint_next_step
+from errata.errors import ApprovalRefused
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.product import Role
@@ -19,9 +21,12 @@ S = RunState
 
 @hint_next_step
 def approve(
-    workspace: Workspace, actor: Actor, run_id: str, digest: str, note: str, break_glass: str | None = None
+    workspace: Workspace, actor: Actor, run_id: str, digest: str | None, note: str, break_glass: str | None = None
 ) -> DecisionView:
-    """Approve the plan with this digest; ``break_glass`` is the reason for deciding alone, without the quorum."""
+    """Approve the plan with this digest; without one, refuse and show what would be signed.
+
+    ``break_glass`` is the reason for deciding alone, without the quorum.
+    """
     run = workspace.ledger.runs.get(run_id)
     if break_glass is not None:
         require_break_glass(workspace, actor, break_glass, "approve", run.run_id)
@@ -29,8 +34,15 @@ def approve(
         require_role(workspace, actor, (Role.APPROVER,), "approve", run.run_id)
         require_person(workspace, actor, (Role.APPROVER,), "approve", run.run_id)
         refuse_requester(workspace, actor, run.planned_by, "approve", run.run_id)
-    wanted = digest.removeprefix("sha256:").lower()
-    return _record_decision(workspace, actor, run, wanted, "approved", note, break_glass or "")
+    given = (digest or "").strip().removeprefix("sha256:").lower()
+    if not given:
+        raise ApprovalRefused(
+            f"approve of {run.run_id} was refused; expected the digest of the plan, found none",
+            state="nothing was changed",
+            hint=f"look at the plan, then on a terminal: errata approve {run.run_id}; a program passes --digest",
+            plan=show_plan(workspace, actor, run.run_id),
+        )
+    return _record_decision(workspace, actor, run, given, "approved", note, break_glass or "")
 
 
 @hint_next_step

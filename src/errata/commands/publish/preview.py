@@ -26,7 +26,7 @@ from errata.model.duration import to_days
 from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.refs import DAY_MS, PREFIX, before_tag, compare_view, preview_tag
-from errata.model.run import RunState
+from errata.model.run import RunState, find_judged_state
 from errata.publishing.erasure import require_erasure_check
 from errata.publishing.preview_state import Preview, find_preview_owner, find_previews
 from errata.publishing.selection import read_refs
@@ -65,9 +65,9 @@ def publish_preview(
 
 
 def _require_previewable(workspace: Workspace, actor: Actor, run: RunRecord, *, rejected: bool) -> JudgedCandidate:
-    """The judged candidate; a rejected one only if ``rejected`` is set."""
+    """The judged candidate; one that did not pass only if ``rejected`` is set."""
     found = load_judged_candidate(workspace, run)
-    if found is None or run.state not in (*PUBLISHABLE_STATES, RunState.REJECTED):
+    if found is None or run.state not in (*PUBLISHABLE_STATES, RunState.REJECTED, RunState.NEEDS_ACCEPTANCE):
         error = StateRefused(
             f"publish --dark of {run.run_id} was refused; expected a run whose candidate was judged and is not "
             f"published whole, found {run.state}",
@@ -77,8 +77,8 @@ def _require_previewable(workspace: Workspace, actor: Actor, run: RunRecord, *, 
         raise audit_refusal(workspace, actor, run, "publish --dark", error)
     if not found.verdict.passed and not rejected:
         error = StateRefused(
-            f"publish --dark of {run.run_id} was refused; expected a candidate that passed its gate, found a rejected "
-            "one",
+            f"publish --dark of {run.run_id} was refused; expected a candidate that passed its gate, found "
+            f"{find_judged_state(found.verdict.checks, passed=False).replace('_', ' ')}",
             state="main is unchanged",
             hint=f"to look at it all the same, under a name that ends in {REJECTED_SUFFIX}: "
             f"errata publish {run.run_id} --dark --rejected",
@@ -88,7 +88,7 @@ def _require_previewable(workspace: Workspace, actor: Actor, run: RunRecord, *, 
 
 
 def _choose_name(run: RunRecord, name: str | None, *, passed: bool) -> str:
-    """The preview name; that of a rejected candidate ends in ``REJECTED_SUFFIX``."""
+    """The preview name; that of a candidate that did not pass ends in ``REJECTED_SUFFIX``."""
     promises_less = name is not None and passed and name.endswith(REJECTED_SUFFIX)
     if name is not None and (not _NAME.fullmatch(name) or name == "main" or name.startswith(PREFIX) or promises_less):
         raise UsageError(
@@ -243,7 +243,7 @@ def update_previews(context: RunContext, candidate: CandidateRecord, *, passed: 
             if bool(one.told["rejected"]) is passed:
                 _withdraw_preview(context, one)
                 context.workspace.narrate(
-                    f"{name} is no longer readable: its candidate {'passed' if passed else 'was rejected'}"
+                    f"{name} is no longer readable: its candidate {'passed' if passed else 'did not pass'}"
                 )
             elif one.told["snapshot_id"] != candidate.snapshot_id:
                 told = _describe_preview(context, candidate, name, compare=one.told["view"] is not None)

@@ -21,7 +21,7 @@ from errata.model.audit import Actor
 from errata.model.duration import to_days
 from errata.model.groups import count_hold_days
 from errata.model.manifest import Manifest
-from errata.model.partition import format_ranges
+from errata.model.partition import format_partition_list, format_ranges
 from errata.model.side_tables import find_side_table, is_side_table_mode
 from errata.model.table import DataFile, find_columns_to_add, group_by_partition
 from errata.ports.publish import TableVersion
@@ -171,7 +171,8 @@ def _report_already_published(
             f"publish of {context.run_id} was refused; {format_ranges(context.manifest.target.grain, gone)} was "
             "rolled back, and what was rolled back is not published again",
             state="main is unchanged",
-            hint=f'errata plan {context.run.product} --partitions … --reason "…"',
+            hint=f"errata plan {context.run.product} --partitions "
+            f'{format_partition_list(context.manifest.target.grain, gone)} --supersede {context.run_id} --reason "…"',
             partitions=gone,
         )
     set_back = find_set_backs(context.ledger, context.engines, context.run.table, asked)

@@ -24,7 +24,7 @@ from errata.workspace import RunContext, Workspace
 
 @hint_next_step
 def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | None, note: str) -> ReleaseView:
-    """Release the judged candidate; without the right digest, refuse and show what would be signed."""
+    """Release the judged candidate; without a digest, refuse and show what would be signed."""
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "release", run.run_id, persons=True)
     require_person(workspace, actor, (Role.PUBLISHER,), "release", run.run_id)
@@ -34,18 +34,24 @@ def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | N
     found = load_judged_candidate(workspace, run)
     if run.state not in PUBLISHABLE_STATES or found is None or not found.verdict.passed:
         raise audit_refusal(workspace, actor, run, "release", not_validated_error(run, "release", found))
-    view = _release_view(context, found)
     given = (digest or "").strip().removeprefix("sha256:").lower()
-    if given != found.subject.digest:
-        what = f"found {given}" if given else "found none"
-        error = ApprovalRefused(
-            f"release of {run.run_id} was refused; expected the digest of what is signed, {what}",
+    if not given:
+        # the person only asks what would be signed, so the refusal is not audited
+        raise ApprovalRefused(
+            f"release of {run.run_id} was refused; expected the digest of what is signed, found none",
             state="nothing was changed; above is what would be signed",
-            hint=f"errata release {run.run_id} --digest {found.subject.digest}",
-            release=view,
+            hint=f"look at it, then on a terminal: errata release {run.run_id}; a program passes --digest",
+            release=_release_view(context, found),
         )
-        # without a digest the person only asks what would be signed, so the refusal is not audited
-        raise audit_refusal(workspace, actor, run, "release", error) if given else error
+    if given != found.subject.digest:
+        # without the right digest: the person takes it from what it covers
+        error = ApprovalRefused(
+            f"release of {run.run_id} was refused; {given} is not the digest of what a release covers now",
+            state="nothing was changed",
+            hint=f"look at what it covers: errata show {run.run_id}",
+            run_id=run.run_id,
+        )
+        raise audit_refusal(workspace, actor, run, "release", error)
     _, already = workspace.ledger.releases.record(
         run.run_id, found.subject.content, candidate_n=found.candidate.n, person=actor.person, kind="release",
         actor=actor, note=note, since=find_release_cutoff(workspace, manifest),

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from errata.approval.release import find_release_digest
 from errata.commands.look.status import build_status, show_plan
-from errata.commands.next_step import next_steps
 from errata.commands.publish.validate import recorded_verdict_view
-from errata.commands.situation import read_situation
+from errata.commands.situation import suggest_steps
 from errata.errors import RunExpired, StateRefused
 from errata.gate.diff.candidate_diff import compare_candidate, require_candidate
 from errata.gate.warnings import find_verdict_acceptances
@@ -58,7 +57,7 @@ def build_report(
             _report_publication(p) for p in workspace.ledger.publications.list(run.run_id) if _is_committed(p)
         ),
         diff=found,
-        next=next_steps(read_situation(workspace, actor, run.run_id, is_reviewed=True)),
+        next=suggest_steps(workspace, actor, run.run_id, is_reviewed=True),
         undo=manifest.rollback_window,
         digests={
             **_collect_digests(run, manifest, candidate, verdict),

@@ -12,12 +12,13 @@ from errata.approval.release import find_release_digest
 from errata.canonical import digest_of, to_plain
 from errata.commands.publish.preview import update_previews
 from errata.commands.situation import hint_next_step
-from errata.errors import StateRefused, ValidationRejected
+from errata.errors import NeedsAcceptance, StateRefused, ValidationRejected
 from errata.failpoints import failpoint
 from errata.gate.candidate import assemble_candidate, describe_candidate, measure_candidate, require_adopted_chunks
 from errata.gate.threshold_changes import RULES, change_thresholds, read_threshold_changes, with_current_thresholds
+from errata.gate.verdict.acceptance import find_open_warnings, format_accept_command
 from errata.gate.verdict.findings import CandidateSummary
-from errata.gate.verdict.judge import judge_candidate
+from errata.gate.verdict.judge import Verdict, judge_candidate
 from errata.gate.warnings import accept_warnings, find_valid_acceptances
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord, VerdictRecord
 from errata.live_writers.freeze import freeze_partitions
@@ -25,7 +26,7 @@ from errata.live_writers.rebase import rebase_if_written
 from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.rebase import apply_recounts
-from errata.model.run import RunState
+from errata.model.run import RunState, find_judged_state
 from errata.ports.measure import Measurement
 from errata.publishing.erasure import check_candidate_erasure
 from errata.publishing.expected_files import find_written_partitions
@@ -39,14 +40,14 @@ from errata.views import ValidateView
 from errata.workspace import RunContext, Workspace
 
 S = RunState
-_JUDGEABLE_STATES = frozenset({S.STAGED, S.REJECTED, S.VALIDATED})
+_JUDGEABLE_STATES = frozenset({S.STAGED, S.REJECTED, S.NEEDS_ACCEPTANCE, S.VALIDATED})
 
 
 @hint_next_step
 def validate_run(
     workspace: Workspace, actor: Actor, run_id: str, accept: Mapping[str, str], thresholds: str | None = None
 ) -> ValidateView:
-    """Verdict on the run's candidate; raises ``ValidationRejected`` if it does not pass.
+    """Verdict on the run's candidate; raises ``ValidationRejected`` or ``NeedsAcceptance`` if it does not pass.
 
     ``thresholds`` is the reason for using the thresholds currently in the product file.
     """
@@ -188,6 +189,8 @@ def _record_verdict(
         before is not None
         and (before.candidate_n, before.thresholds_digest) == (candidate.n, thresholds)
         and [dict(check) for check in before.checks] == [dict(check) for check in checks]
+        # a run that earlier code rejected for warnings alone is judged again
+        and run.state in (S.PART_PUBLISHED, find_judged_state(checks, passed=verdict.passed))
     )
     if not already:
         context.ledger.candidates.record_verdict(
@@ -216,19 +219,26 @@ def _record_verdict(
     )
     if verdict.passed:
         return view
-    blocking = [p for p in verdict.problems if p.level == "block"]
-    warned = sorted({p.name for p in verdict.problems if p.level == "warn"})
-    hint = (
-        f"correct the transform and plan again with --supersede {run.run_id}"
-        if blocking
-        else f'if they are right, an approver says so: errata validate {run.run_id} --accept "{warned[0]}=WHY"'
-    )
+    raise _not_passed_error(verdict, view)
+
+
+def _not_passed_error(verdict: Verdict, view: ValidateView) -> ValidationRejected:
+    """What blocks or warns, and the way on: accept the warnings, or plan again."""
     counted = Counter((problem.name, problem.level) for problem in verdict.problems)
     told = [f"{name} {'blocks' if level == 'block' else 'warns'} in {n}" for (name, level), n in counted.items()]
-    raise ValidationRejected(
-        f"{plural(len(verdict.problems), 'check')} failed: {', '.join(told)}; "
-        f"first: {verdict.problems[0].partition or 'the candidate'}: {verdict.problems[0].message}",
-        state="main is unchanged; the candidate is kept for a look: errata diff " + run.run_id,
-        hint=hint,
+    first = verdict.problems[0]
+    found = f"{', '.join(told)}; first: {first.partition or 'the candidate'}: {first.message}"
+    look = f"main is unchanged; the candidate is kept for a look: errata diff {view.run_id}"
+    if warned := find_open_warnings(view.checks):
+        return NeedsAcceptance(
+            f"{plural(len(warned), 'warning')} to accept: {found}",
+            state=look,
+            hint=f"if it is right, an approver says so: {format_accept_command(view.run_id, warned)}",
+            validation=view,
+        )
+    return ValidationRejected(
+        f"{plural(len(verdict.problems), 'check')} failed: {found}",
+        state=look,
+        hint=f"correct the transform and plan again with --supersede {view.run_id}",
         validation=view,
     )

@@ -238,6 +238,7 @@ _REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
     "approval.recorded": _replay_decision,
     "run.validated": _replay_verdict,
     "run.rejected": _replay_verdict,
+    "run.needs_acceptance": _replay_verdict,
     "verdict.recorded": _replay_verdict,
     "warning.accepted": _replay_warning,
     "run.released": _replay_release,

@@ -166,9 +166,10 @@ def _load_warnings(conn: Connection, run_id: str) -> tuple[WarningAcceptance, ..
 
 def _wrong_digest_error(run: RunRecord, digest: str) -> ApprovalRefused:
     return ApprovalRefused(
-        f"the decision on {run.run_id} was refused; expected digest {run.manifest_digest}, found {digest}",
+        # without the right digest: the person takes it from the plan
+        f"the decision on {run.run_id} was refused; {digest} is not the digest of its plan",
         state="nothing was changed",
-        hint=f"errata show {run.run_id} shows the digest to decide on",
+        hint=f"look at the plan: errata show {run.run_id}",
         run_id=run.run_id,
     )
 

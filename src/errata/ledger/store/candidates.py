@@ -24,10 +24,16 @@ from errata.ledger.schema.trigger_rules import CANDIDATE_MOVES
 from errata.ledger.store.base import Refusal, Store, build_record, find_run, move_run, require_state, to_json_text
 from errata.model.audit import Actor
 from errata.model.refs import candidate_branch
-from errata.model.run import RunState
+from errata.model.run import RunState, find_judged_state
 from errata.ports.measure import Measurement
 
-_CAN_VALIDATE = (RunState.STAGED, RunState.REJECTED, RunState.VALIDATED, RunState.PART_PUBLISHED)
+_CAN_VALIDATE = (
+    RunState.STAGED,
+    RunState.REJECTED,
+    RunState.NEEDS_ACCEPTANCE,
+    RunState.VALIDATED,
+    RunState.PART_PUBLISHED,
+)
 _CAN_ASSEMBLE = (RunState.RUNNING, *_CAN_VALIDATE)  # a canary is assembled from the first chunks of a running run
 
 
@@ -133,7 +139,7 @@ class Candidates(Store):
         thresholds_digest: str,
         actor: Actor,
     ) -> VerdictRecord:
-        """Record the verdict and move the run to validated or rejected, in one transaction.
+        """Record the verdict and move the run to validated, needs_acceptance or rejected, in one transaction.
 
         A validated run that passes again (a new candidate on a newer head) keeps its state. A partly published run
         keeps its state with any verdict.
@@ -148,7 +154,7 @@ class Candidates(Store):
                 "n": n, "passed": passed, "snapshot_id": made.snapshot_id, "thresholds_digest": thresholds_digest,
                 "checks_digest": digest_of(current_registry().conceal_for_row(to_plain(list(checks)))),
             }  # fmt: skip
-            seq = _append_verdict(tx, run, passed, actor, body)
+            seq = _append_verdict(tx, run, find_judged_state(checks, passed=passed), actor, body)
             row = {
                 "run_id": run_id, "candidate_n": n, "passed": passed, "checks": to_json_text(list(checks)),
                 "thresholds_digest": thresholds_digest, "person": actor.person, "at": tx.at, "audit_seq": seq,
@@ -178,9 +184,8 @@ def abandon_candidates(tx: Tx, run_id: str, actor: Actor, why: str) -> None:
         _move_candidate(tx, _candidate_from_row(row), CandidateState.ABANDONED, actor, {}, why)
 
 
-def _append_verdict(tx: Tx, run: RunRecord, passed: bool, actor: Actor, body: Mapping[str, Any]) -> int:
-    to = RunState.VALIDATED if passed else RunState.REJECTED
-    if run.state is RunState.PART_PUBLISHED or (passed and run.state is RunState.VALIDATED):
+def _append_verdict(tx: Tx, run: RunRecord, to: RunState, actor: Actor, body: Mapping[str, Any]) -> int:
+    if run.state is RunState.PART_PUBLISHED or (to is run.state is RunState.VALIDATED):
         return append_entry(tx, actor, "verdict.recorded", run.run_id, body).seq
     return move_run(tx, run, to, actor, f"run.{to.value}", body).audit_seq
 

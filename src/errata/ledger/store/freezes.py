@@ -25,7 +25,15 @@ from errata.model.audit import Actor
 from errata.model.run import RunState
 
 S = RunState
-_CAN_FREEZE = (S.APPROVED, S.RUNNING, S.STAGED, S.REJECTED, S.VALIDATED, S.PART_PUBLISHED)
+_CAN_FREEZE = (
+    S.APPROVED,
+    S.RUNNING,
+    S.STAGED,
+    S.REJECTED,
+    S.NEEDS_ACCEPTANCE,
+    S.VALIDATED,
+    S.PART_PUBLISHED,
+)
 
 
 class LiveWrites(Store):

@@ -26,7 +26,7 @@ def diff(
     with session.client() as client:
         with session.show_spinner(f"comparing {run}"):
             view = client.diff(run, partitions=partitions, sample=sample)
-        upcoming = () if session.json else client.next_steps(run, is_reviewed=True)
+        upcoming = () if session.json else client.next_steps(run, is_reviewed=True, as_=session.person)
     if session.json:
         session.write_json(view.data())
     else:

@@ -32,7 +32,7 @@ def publish(
     ] = None,
     compare: Annotated[bool, typer.Option("--compare", help="With --dark: add a view of old and new rows.")] = False,
     rejected: Annotated[
-        bool, typer.Option("--rejected", help="With --dark: allow a candidate that the gate rejected.")
+        bool, typer.Option("--rejected", help="With --dark: allow a candidate that did not pass.")
     ] = False,
 ) -> int:
     """Publish the validated candidate in one commit.
@@ -62,7 +62,7 @@ def publish(
             told = render_confirmation(
                 "publish", plan, client.status(run), session.width, partitions=partitions, wait=wait
             )
-            if not session.confirm(told, f"publish {run}?"):
+            if not session.confirm(told, f"publish {plan.run_id}?"):
                 return DECLINED
             digest = plan.release_digest  # a yes is to what was shown
         # a hold has a bar of its own

@@ -28,7 +28,7 @@ def rollback(
         if session.asks:
             plan, status = client.show(run), client.status(run)
             shown = render_confirmation("rollback", plan, status, session.width, partitions=partitions, reason=reason)
-            if not session.confirm(shown, f"roll back {run}?"):
+            if not session.confirm(shown, f"roll back {plan.run_id}?"):
                 return DECLINED
         with session.show_spinner(f"rolling back {run}"):
             view = client.rollback(run, partitions=partitions, reason=reason, as_=session.person)

@@ -1,0 +1,98 @@
+"""Make suggested commands ready to paste: a person who may type them, and partitions. Reads the project and the ledger.
+
+The acting person is named if the command is theirs to type, otherwise the first who has the role and is not kept from
+deciding. In a single-user project nobody has to be named.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+from errata.approval.permissions import is_requester
+from errata.approval.quorum import evaluate_quorum
+from errata.errors import NotFound
+from errata.ledger import RunRecord
+from errata.model.audit import Actor
+from errata.model.partition import format_partition_list
+from errata.model.product import Role
+from errata.workspace import Workspace
+
+_ROLES = {
+    "plan": (Role.REQUESTER,),
+    "approve": (Role.APPROVER,),
+    "decline": (Role.APPROVER,),
+    "run": (Role.OPERATOR,),
+    "pause": (Role.OPERATOR,),
+    "resume": (Role.OPERATOR,),
+    "cancel": (Role.OPERATOR,),
+    "retry": (Role.OPERATOR,),
+    "validate": (Role.OPERATOR, Role.APPROVER),
+    "release": (Role.PUBLISHER,),
+    "publish": (Role.PUBLISHER,),
+    "rollback": (Role.PUBLISHER,),
+}
+"""Commands about a run or a product that need a person, and the role for each."""
+_NOT_THE_REQUESTER = ("approve", "decline", "release", "publish")
+_COMMAND = re.compile(
+    rf"\berrata (?P<verb>{'|'.join(_ROLES)}) (?P<about>[\w.-]*\w)(?P<rest>(?:(?!\berrata |&&|;|\n).)*)"
+)
+_SAME_SCOPE = re.compile(r"^ …(?= --supersede (?P<run>[\w-]+))")
+
+
+def complete_commands(workspace: Workspace, actor: Actor, text: str) -> str:
+    """The text with its commands completed: ``--as NAME`` where a person is needed and none is named.
+
+    A plan of ``…`` in place of another run gets the partitions of that run. Only commands about an existing run or
+    product are changed; other text that mentions a command is left as it is.
+    """
+
+    def complete(found: re.Match[str]) -> str:
+        verb, about, rest = found["verb"], found["about"], found["rest"]
+        run = None if verb == "plan" else _find_run(workspace, about)
+        if run is None and not (verb == "plan" and about in workspace.project.products):
+            return found[0]
+        rest = _fill_scope(workspace, actor, rest)
+        name = "" if "--as " in rest else _choose_person(workspace, actor, verb, rest, run)
+        return f"errata {verb} {about}{f' --as {shlex.quote(name)}' if name else ''}{rest}"
+
+    return _COMMAND.sub(complete, text)
+
+
+def _find_run(workspace: Workspace, text: str) -> RunRecord | None:
+    """The run with exactly this id."""
+    try:
+        found = workspace.ledger.runs.get(text)
+    except NotFound:
+        return None
+    return found if found.run_id == text else None
+
+
+def _fill_scope(workspace: Workspace, actor: Actor, rest: str) -> str:
+    scope = _SAME_SCOPE.match(rest)
+    run = _find_run(workspace, scope["run"]) if scope else None
+    if run is None:
+        return rest
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    return _SAME_SCOPE.sub(f" --partitions {format_partition_list(manifest.target.grain, manifest.partitions)}", rest)
+
+
+def _choose_person(workspace: Workspace, actor: Actor, verb: str, rest: str, run: RunRecord | None) -> str:
+    """Who types this command: the acting person if they may, else a person, else a service account; empty if nobody."""
+    project, roles, decides = workspace.project, _ROLES[verb], verb in _NOT_THE_REQUESTER
+    if project.single_user:
+        return ""
+    if verb == "validate" and ("--accept" in rest or "--thresholds" in rest):
+        roles, decides = (Role.APPROVER,), True
+    if "--break-glass" in rest:
+        roles, decides = (Role.BREAK_GLASS,), False
+    able: Sequence[str] = project.list_with_role(*roles)
+    if run is not None and decides:
+        able = [name for name in able if not is_requester(project, name, run.planned_by)]
+    if run is not None and verb == "approve" and decides:
+        may = evaluate_quorum(workspace, run, workspace.ledger.runs.manifest(run.run_id, actor)).may
+        able = [name for name in able if name in may] or able
+    if actor.person in able:
+        return actor.person
+    return next(iter(sorted(able, key=project.is_service)), "")

@@ -1,0 +1,42 @@
+"""Let a person sign a digest on a terminal: show what it covers, and take the beginning of it as typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from errata.cli.app.session import Session
+from errata.errors import ApprovalRefused
+
+View = TypeVar("View")
+
+TYPED = 8
+"""How many characters of a digest a person types; programs pass all of them."""
+
+
+def sign_on_terminal(
+    session: Session,
+    decide: Callable[[str | None], View],
+    what: str,
+    deed: str,
+    cover: Callable[[Any, int], tuple[list[str], str]],
+) -> View | None:
+    """Decide on what is shown, by the first characters of its digest; None if the person types nothing.
+
+    ``decide`` makes the decision on a digest; called without one, it refuses, with what would be signed as the field
+    ``what`` of the error. ``cover`` turns that into lines of text and the digest.
+    """
+    try:
+        # first without a digest: anyone who may not decide is refused before reading and typing
+        return decide(None)
+    except ApprovalRefused as refused:
+        if what not in refused.fields:
+            raise
+        lines, digest = cover(refused.fields[what], session.width)
+    typed = session.ask(lines, f"to {deed}, type the first {TYPED} characters of the digest:").lower()
+    typed = typed.removeprefix("sha256:")
+    if not typed:
+        session.tell("nothing was changed")
+        return None
+    # what does not fit is passed on as it is, so that it is refused and audited like any other digest
+    return decide(digest if len(typed) >= TYPED and digest.startswith(typed) else typed)

@@ -1,0 +1,267 @@
+"""Every ``next:`` line and the hint of every refusal can be pasted as it is, by someone whom nothing else names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from errata.errors import ErrataError, NeedsAcceptance
+from errata.model.audit import Actor
+from errata.model.run import RunState
+from support.memory_world import MemoryWorld, build
+from support.terminal import at_terminal, next_lines, paste, text
+from support.world import PRODUCT_FILE
+
+Make = Callable[..., MemoryWorld]
+ONE_DAY = "1KiB"
+WARNS = PRODUCT_FILE.replace("checks:", "compare:\n  - {metric: sum(gross), warn: 5%}\nchecks:")
+BLOCKS = PRODUCT_FILE.replace("checks:", "compare:\n  - {metric: sum(gross), block: 5%}\nchecks:")
+GROUPS = PRODUCT_FILE.replace("rollback_window: 30d", "rollback_window: 30d, groups: {size: 1, hold: 1h}")
+
+
+def _state(world: MemoryWorld, run: str) -> str:
+    return str(world.client.status(run).state)
+
+
+def test_a_correction_is_made_by_pasting_what_each_page_says_next(make_world: Make) -> None:
+    """From the plan to the publication and back: every line works as printed, and each names who may type it."""
+    world = make_world(days=2, product=WARNS)
+    run, seen = world.plan().id, ["planned"]
+    while seen[-1] != "rolled_back":
+        (line,) = next_lines(world, f"errata status {run[-8:]}")
+        if " diff " in line:
+            line, again = next_lines(world, line)
+            assert again.endswith(f'--partitions {world.days[0]}..{world.days[1]} --supersede {run} --reason "…"')
+        code, said = paste(world, line)
+        assert code in (0, 4), (line, said)  # 4: validate says that a person has to accept
+        seen.append(_state(world, run))
+    assert seen == ["planned", "approved", "staged", "needs_acceptance", "validated", "published", "rolled_back"]
+    assert world.rows() == world.wrong()
+
+
+def _run_part(world: MemoryWorld) -> str:
+    run = world.to("approved")
+    world.client.run(run, max_chunks=1, as_="ana")
+    return run
+
+
+def _pause(world: MemoryWorld) -> str:
+    run = _run_part(world)
+    world.client.pause(run, as_="ana")
+    return run
+
+
+def _fail(world: MemoryWorld) -> str:
+    fixed, world.transform = world.transform, _raise
+    world.client.close()
+    world.open()
+    run = world.to("approved")
+    with pytest.raises(ErrataError):
+        world.client.run(run, as_="ana")
+    world.transform = fixed
+    return run
+
+
+def _raise(_ctx: Any, _raw: Any) -> list[dict[str, Any]]:
+    raise ValueError("no rate")
+
+
+def _reject(world: MemoryWorld) -> str:
+    run = world.to("staged")
+    with suppress(ErrataError):
+        world.client.validate(run, as_="ana")
+    return run
+
+
+def _reject_canary(world: MemoryWorld) -> str:
+    run = world.to("approved", canary=1)
+    with suppress(ErrataError):
+        world.client.run(run, as_="ana")
+    return run
+
+
+def _be_overtaken(world: MemoryWorld) -> str:
+    run = world.to("validated")
+    world.live(world.days[0])
+    world.client.status(run)
+    return run
+
+
+def _publish_part(world: MemoryWorld) -> str:
+    run = world.to("validated")
+    world.client.publish(run, partitions=world.days[0], as_="bo")
+    return run
+
+
+def _stop_groups(world: MemoryWorld) -> str:
+    run = world.to("validated")
+    world.client.publish(run, as_="bo")
+    world.client.pause(run, as_="ana")
+    return run
+
+
+def _expire(world: MemoryWorld) -> str:
+    run = world.to("approved")
+    world.live("2026-02-01")
+    world.drop_refs(*(ref for ref in world.refs() if ref.endswith("_base")))
+    world.expire()
+    with suppress(ErrataError):
+        world.client.run(run, as_="ana")
+    return run
+
+
+def _wrong(ctx: Any, raw: Any) -> list[dict[str, Any]]:
+    return [{**row, "gross": row["gross"] + 1} for row in build(ctx, raw)]
+
+
+SITUATIONS: dict[str, tuple[Callable[[MemoryWorld], str], str, dict[str, Any]]] = {
+    "running": (_run_part, "staged", {"chunk_bytes": ONE_DAY}),
+    "paused": (_pause, "running", {"chunk_bytes": ONE_DAY}),
+    "failed": (_fail, "staged", {}),
+    "rejected": (_reject, "rejected", {"product": BLOCKS}),
+    "rejected by its canary": (_reject_canary, "rejected", {"chunk_bytes": ONE_DAY, "transform": _wrong}),
+    "overtaken by a live write": (_be_overtaken, "part_published", {}),
+    "published in part": (_publish_part, "published", {}),
+    "groups stopped": (_stop_groups, "part_published", {"product": GROUPS}),
+    "expired": (_expire, "expired", {}),
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_the_next_command_of_every_situation_is_accepted(make_world: Make, name: str) -> None:
+    """It ends well and leaves the run in the state it is for; a plan in place of a run makes another run."""
+    arrange, state, options = SITUATIONS[name]
+    world = make_world(days=2, **options)
+    run = arrange(world)
+    lines = next_lines(world, f"errata status {run}")
+    if " diff " in lines[0]:
+        lines = next_lines(world, lines[0])
+    (line,) = lines
+    code, said = paste(world, line)
+    assert code == 0, (line, said)
+    assert _state(world, run) == state
+    if " plan " in line:
+        (new,) = [one.run_id for one in world.client.status().runs if one.run_id != run]
+        assert world.client.show(new).supersedes == run
+
+
+def test_publish_before_acceptance_prints_the_line_that_accepts(make_world: Make) -> None:
+    """Names of rules are quoted for the shell; whoever may accept is named, and the line works as it is."""
+    world = make_world(days=1, product=WARNS)
+    run = _reject(world)
+    code, said = text(world, f"errata publish {run}", "bo")
+    assert code == 3
+    diff, accept = (f"errata {one.strip()}" for one in said.partition("hint: ")[2].split("errata ")[1:])
+    assert diff == f"errata -C {world.root} diff {run} then"
+    assert accept == f"errata -C {world.root} validate {run} --as bo --accept 'sum(gross)=why it is right'"
+    assert paste(world, accept)[0] == 0
+    assert _state(world, run) == "validated"
+
+
+def test_a_warning_that_waits_is_its_own_answer(make_world: Make) -> None:
+    """Exit 4 with the code needs-acceptance; a block is a rejection, with warnings or without."""
+    waits, blocks = make_world(days=1, product=WARNS), make_world(days=1, product=BLOCKS)
+    for world, state, error in (
+        (waits, "needs_acceptance", "needs-acceptance"),
+        (blocks, "rejected", "validation-rejected"),
+    ):
+        run = world.to("staged")
+        code, said = text(world, f"errata validate {run}", "ana")
+        assert (code, _state(world, run)) == (4, state)
+        assert f"{state.replace('_', ' ')} {run}" in said
+        assert f"error[{error}]" in said
+        assert [one.run_id for one in world.client.runs(states=[state]).runs] == [run]
+
+
+def test_a_run_that_earlier_code_rejected_for_warnings_alone_can_be_accepted(make_world: Make) -> None:
+    """Its state stays as recorded until it is judged again; the way on is the same."""
+    world = make_world(days=1, product=WARNS)
+    run = _reject(world)
+    world.ledger.runs.move(run, RunState.REJECTED, actor=Actor("ana", "ana-os", "here"))
+    accept, _ = world.client.next_steps(run, is_reviewed=True)
+    assert "--accept 'sum(gross)=why it is right'" in accept
+    with pytest.raises(NeedsAcceptance):
+        world.client.validate(run, as_="ana")
+    assert _state(world, run) == "needs_acceptance"
+    assert paste(world, accept)[0] == 0
+    assert _state(world, run) == "validated"
+
+
+@pytest.mark.parametrize("typed", ["", "00000000", "{digest:.7}", "{digest:.6}zz"])
+def test_an_approval_needs_the_beginning_of_the_digest(make_world: Make, typed: str) -> None:
+    """Nothing typed changes nothing; what does not fit is refused and audited, without the right digest."""
+    world = make_world(days=1)
+    plan = world.plan()
+    code, out, err = at_terminal(world, f"errata approve {plan.id} --as bo", typed.format(digest=plan.digest))
+    shown, _, after = err.partition("characters of the digest:")
+    assert f"manifest {plan.digest}" in shown
+    assert plan.digest not in out + after
+    assert (code, _state(world, plan.id)) == (3 if typed else 1, "planned")
+    assert [one.action for one in world.client.audit_log(plan.id)].count("refused") == bool(typed)
+
+
+def test_a_plan_is_approved_by_the_first_eight_characters_of_its_digest(make_world: Make) -> None:
+    """The plan is on the screen before the question, and once; elsewhere the whole digest has to be given."""
+    world = make_world(days=1)
+    plan = world.plan()
+    code, said = text(world, f"errata approve {plan.id}", "bo")
+    assert (code, _state(world, plan.id)) == (2, "planned")
+    assert "expected the manifest digest" in said
+    code, out, err = at_terminal(world, f"errata approve {plan.id[-8:]} --as bo", plan.digest[:8].upper())
+    assert (code, _state(world, plan.id)) == (0, "approved")
+    assert err.count("doubled") == 1
+    assert "doubled" not in out
+    assert [one.digest for one in world.client.status(plan.id).approvals] == [plan.digest]
+
+
+def test_whoever_may_not_approve_is_told_before_the_question(make_world: Make) -> None:
+    """The requester reads no plan to the end in order to be refused."""
+    world = make_world(days=1)
+    code, _, err = at_terminal(world, f"errata approve {world.plan().id} --as ana", "0" * 8)
+    assert code == 3
+    assert "type the first" not in err
+
+
+def test_a_release_is_signed_like_an_approval(make_world: Make) -> None:
+    """On a terminal by the beginning of what is shown; a refusal does not name the right digest, also not in JSON."""
+    world = make_world(days=1)
+    run = world.to("validated")
+    digest = world.client.show(run).release_digest or ""
+    for line in (f"errata release {run} --digest {'0' * 64}", f"errata release {run} --digest {'0' * 64} --json"):
+        code, said = text(world, line, "bo")
+        assert code == 3
+        assert digest not in said
+    code, out, err = at_terminal(world, f"errata release {run} --as bo", "0" * 8)
+    assert code == 3
+    assert digest not in out + err.partition("characters of the digest:")[2]
+    assert at_terminal(world, f"errata release {run} --as bo", digest[:8])[0] == 0
+    released = world.client.status(run).release
+    assert released is not None
+    assert (released.person, released.digest, released.valid) == ("bo", digest, True)
+
+
+def test_a_short_id_is_enough_wherever_a_run_is_taken(make_world: Make) -> None:
+    """Commands, options and the Python client take the end of an id; records and answers have the whole one."""
+    world = make_world(days=2)
+    run = world.to("validated")
+    end = run[-8:]
+    for line in (
+        f"show {end}",
+        f"status {end}",
+        f"diff {end}",
+        f"report {end}",
+        f"quarantine {end}",
+        f"audit log --run {end}",
+    ):
+        assert text(world, f"errata {line}", "ana")[0] == 0, line
+    assert text(world, f"errata publish {end} --dark", "bo")[0] == 0
+    assert world.client.publish(end, wait=True, as_="bo").run_id == run
+    assert world.client.rollback(end, partitions=world.days[0], reason="undo", as_="bo").run_id == run
+    again = world.plan(supersede=end)
+    assert again.supersedes == run
+    assert world.client.cancel(again.id[-8:], as_="ana").run_id == again.id
+    world.client.cleanup(again.id[-8:], as_="ana")
+    assert {entry.run_id for entry in world.client.audit_log()} <= {None, run, again.id}
