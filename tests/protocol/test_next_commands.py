@@ -120,7 +120,7 @@ def _wrong(ctx: Any, raw: Any) -> list[dict[str, Any]]:
 SITUATIONS: dict[str, tuple[Callable[[MemoryWorld], str], str, dict[str, Any]]] = {
     "running": (_run_part, "staged", {"chunk_bytes": ONE_DAY}),
     "paused": (_pause, "running", {"chunk_bytes": ONE_DAY}),
-    "failed": (_fail, "staged", {}),
+    "failed in its transform": (_fail, "failed", {}),
     "rejected": (_reject, "rejected", {"product": BLOCKS}),
     "rejected by its canary": (_reject_canary, "rejected", {"chunk_bytes": ONE_DAY, "transform": _wrong}),
     "overtaken by a live write": (_be_overtaken, "part_published", {}),

@@ -337,7 +337,7 @@ class TestByItself:
         }
         assert goes == {"airflow": True, "bo": True, "ana": False}
         assert workspace.said == [
-            f"not published by itself: ana is no publisher; next: errata publish {workspace.run.run_id}"
+            f"not published by itself: ana is no publisher; next: errata publish {workspace.run.run_id} --as bo"
         ]
         found = warranted(workspace, "bo", by_itself=True)
         assert found.release.kind == "automatic", "nobody looked, so nobody released"

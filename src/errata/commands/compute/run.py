@@ -14,9 +14,8 @@ from errata.approval.break_glass import raise_alarm
 from errata.approval.permissions import require_role
 from errata.approval.quorum import require_approvals
 from errata.canonical import to_plain
-from errata.commands.next_step import next_step
 from errata.commands.plan.show import counts_view, failures_view
-from errata.commands.situation import hint_next_step, read_situation
+from errata.commands.situation import hint_next_step, suggest_steps
 from errata.errors import RunExpired, RunFailed, StateRefused
 from errata.failpoints import failpoint
 from errata.ledger import ChunkCounts, RunRecord, current_owner
@@ -211,7 +210,7 @@ def _finish_run(job: RunJob, started: float) -> RunView:
     view = _run_view(workspace, run, already=False, started=started)
     if run.state is S.FAILED:
         first = str(view.failures[0]["error"]) if view.failures else "unknown"
-        command = next_step(read_situation(workspace, job.actor, run.run_id))
+        command = next(iter(suggest_steps(workspace, job.actor, run.run_id)), f"errata status {run.run_id}")
         raise RunFailed(
             f"{counts.failed + counts.quarantined} of {counts.total} chunks failed; first: {first.splitlines()[0]}",
             state=f"{counts.done} chunks are staged and kept; main is unchanged",
