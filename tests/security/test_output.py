@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from errata.errors import EngineError, ErrataError, PublishConflict, TransformFailed
-from errata.report.html import el, join_markup
 from errata.report.page import render_page
 from errata.text.escape import escape_text, require_one_line
+from errata.text.markup import el, join_markup
 from errata.text.numbers import format_value
 from security.corpus import BROKEN, CONTROLS, FORMULAS, LOOKALIKES, MARKUP, TEMPLATES, assert_harmless, hidden_in, label
 from unit.cli import samples
@@ -162,6 +162,22 @@ def test_a_report_of_hostile_rows_has_the_elements_of_an_ordinary_one():
     assert "=cmd|' /C calc'!A0" in shown
     assert "script-src" not in text
     assert "default-src &#x27;none&#x27;" in text
+
+
+@pytest.mark.parametrize("name", ["plan", "status", "runs", "validate", "diff", "try"])
+def test_a_notebook_shows_hostile_values_as_text(name: str):
+    """What a notebook shows for a view has the same elements whatever its values are, and fetches nothing."""
+    sample = COMMANDS[name][2]
+    ordinary, hostile = _Elements(), _Elements()
+    ordinary.feed(sample()._repr_html_())
+    text = poisoned(sample())._repr_html_()
+    hostile.feed(text)
+    assert hostile.tags <= ordinary.tags
+    assert hostile.attributes <= ordinary.attributes
+    assert not hostile.links
+    assert not hidden_in(text)
+    assert "<script>alert(1)</script>" in "".join(hostile.text)
+    assert "url(" not in text
 
 
 @pytest.mark.parametrize("payload", HOSTILE, ids=label)

@@ -13,7 +13,8 @@ from datetime import date
 
 from errata.model.diff import MetricMoves, PartitionDiff
 from errata.model.partition import NULL, Grain, sort_oldest_first
-from errata.report.html import Child, Markup, el, let_scroll
+from errata.report.html import let_scroll
+from errata.text.markup import Child, Markup, el
 from errata.text.numbers import format_exact, format_signed_percent
 
 COMPACT_DAYS = 100

@@ -10,18 +10,8 @@ from errata.model.diff import ColumnChange, Diff, MetricMoves, Movement, Partiti
 from errata.report.calendar import build_cells, draw_calendar, render_legend
 from errata.report.charts import draw_line_chart
 from errata.report.decision import find_headline_metric
-from errata.report.html import (
-    Child,
-    Markup,
-    el,
-    let_scroll,
-    nowrap_dates,
-    render_details,
-    render_section,
-    render_share_bar,
-    render_table,
-    to_sentence,
-)
+from errata.report.html import let_scroll, render_details, render_section, render_share_bar, render_table, to_sentence
+from errata.text.markup import Child, Markup, el, nowrap_dates
 from errata.text.numbers import format_exact, format_percent, format_signed_percent, format_totals, format_value, plural
 from errata.views.diff import DiffView
 from errata.views.report import ReportView

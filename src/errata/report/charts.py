@@ -11,7 +11,7 @@ from decimal import Decimal
 from math import floor, isfinite, log10
 
 from errata.model.diff import Profile
-from errata.report.html import Child, Markup, el, format_coordinate
+from errata.text.markup import Child, Markup, el, format_coordinate
 from errata.text.numbers import format_short
 
 WIDTH, HEIGHT = 720, 240

@@ -8,17 +8,8 @@ from typing import Any
 from errata.gate.diff.movements import build_movement
 from errata.model.diff import MetricMoves
 from errata.model.partition import Grain, format_ranges
-from errata.report.html import (
-    Child,
-    Markup,
-    el,
-    render_facts,
-    render_masthead,
-    render_section,
-    render_table,
-    render_tile,
-    to_sentence,
-)
+from errata.report.html import render_facts, render_masthead, render_section, render_table, render_tile, to_sentence
+from errata.text.markup import Child, Markup, el
 from errata.text.numbers import (
     format_exact,
     format_moment,

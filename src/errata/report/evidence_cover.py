@@ -17,9 +17,6 @@ from errata.model.partition import Grain, format_ranges
 from errata.report.changes import render_metric
 from errata.report.decision import find_state, render_metric_tile, render_row_tiles, render_rules
 from errata.report.html import (
-    Child,
-    Markup,
-    el,
     render_details,
     render_facts,
     render_masthead,
@@ -30,6 +27,7 @@ from errata.report.html import (
 )
 from errata.report.page import render_document
 from errata.report.timeline import build_timeline, name_verdict
+from errata.text.markup import Child, Markup, el
 from errata.text.numbers import (
     format_exact,
     format_moment,

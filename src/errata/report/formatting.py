@@ -8,7 +8,8 @@ from typing import Any
 from errata.gate.verdict.findings import parse_decimal
 from errata.model.diff import MASK, Distribution, Profile, SampleRow
 from errata.report.charts import draw_box_chart
-from errata.report.html import Child, Markup, el, let_scroll, render_section, render_table
+from errata.report.html import let_scroll, render_section, render_table
+from errata.text.markup import Child, Markup, el
 from errata.text.numbers import format_exact, format_percent, format_value, plural
 from errata.views.diff import DiffView
 

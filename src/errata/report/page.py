@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from errata.report import changes, decision, formatting
-from errata.report.html import Child, el, raw, to_sentence
+from errata.report.html import to_sentence
 from errata.report.style import CSS
+from errata.text.markup import Child, el, raw
 from errata.views.report import ReportView
 
 # nothing may be fetched and no script may run, whatever a value contains

@@ -29,3 +29,8 @@ class DiffView:
         found: dict[str, Any] = to_plain(self)
         inner: dict[str, Any] = found.pop("diff")
         return found | inner
+
+    def _repr_html_(self) -> str:
+        from errata.views.notebook import render_diff
+
+        return render_diff(self)

@@ -138,3 +138,8 @@ class PlanView:
     def digest(self) -> str:
         """The manifest digest, which an approval names."""
         return self.manifest_digest
+
+    def _repr_html_(self) -> str:
+        from errata.views.notebook import render_plan
+
+        return render_plan(self)

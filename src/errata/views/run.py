@@ -67,6 +67,11 @@ class ValidateView:
     single_user: bool = False
     late_inputs: tuple[LateInputView, ...] = ()  # new data in inputs since they were pinned
 
+    def _repr_html_(self) -> str:
+        from errata.views.notebook import render_verdict
+
+        return render_verdict(self)
+
 
 @dataclass(frozen=True, slots=True)
 class QuarantineReason:
@@ -123,3 +128,8 @@ class TryView:
     def data(self) -> dict[str, Any]:
         """As JSON data; the diff is flat, as ``errata diff --json`` has it."""
         return {**to_plain(self), "diff": self.diff.data()}
+
+    def _repr_html_(self) -> str:
+        from errata.views.notebook import render_trial
+
+        return render_trial(self)

@@ -135,3 +135,8 @@ class StatusView:
         """Describe writes by others since planning, one sentence each."""
         writes = (one.text(self.grain) for one in self.live_writes)
         return (*writes, *(one.text(self.grain) for one in self.late_inputs))
+
+    def _repr_html_(self) -> str:
+        from errata.views.notebook import render_status
+
+        return render_status(self)

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from errata.model.diff import MASK, Distribution, PartitionDiff, Profile, SampleRow, SchemaDiff, TopValue
-from errata.report import html as markup
 from errata.report.calendar import Cell, draw_calendar
 from errata.report.charts import draw_line_chart
 from errata.report.page import render_page
 from errata.report.style import CSS
+from errata.text import markup
 from errata.text.numbers import format_exact, format_signed_percent, format_value
 from errata.views.report import ReportedPublication, ReportView
 from unit.cli import samples
