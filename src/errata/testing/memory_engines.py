@@ -99,6 +99,10 @@ class MemoryEngines:
         """Number of namespaces, for ``errata doctor``."""
         return len({name.rpartition(".")[0] for name in self.lake.tables})
 
+    def find_missing_file(self, _catalog: str) -> str | None:
+        """None: there are no files, for ``errata doctor``."""
+        return None
+
     @property
     def catalogs(self) -> MemoryEngines:
         """The catalogs, for ``errata doctor``."""

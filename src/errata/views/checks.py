@@ -19,9 +19,10 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """One result of ``errata doctor``."""
+    """One result of ``errata doctor``; ``waiting`` with ``ok``: not there yet, and ``hint`` says what creates it."""
 
     name: str
     ok: bool
     found: str
     hint: str | None = ""
+    waiting: bool = False

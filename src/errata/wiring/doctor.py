@@ -51,18 +51,25 @@ def _iterate_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool
     yield _check_constraints(ledger)
     yield _check_audit(ledger)
     yield _check_heads(project, ledger)
+    absent = _find_absent_catalogs(project, ledger, engines)
     for catalog in project.catalogs.values():
+        if catalog.name in absent:
+            yield _describe_absent_catalog(project, catalog, absent[catalog.name])
+            continue
         yield _try_check(f"catalog {catalog.name}", partial(_describe_catalog, catalog, engines), _CATALOG_HINT)
         if deep:
             yield _try_check(
                 f"catalog {catalog.name} in Java", partial(_describe_java_catalog, catalog, engines), _CATALOG_HINT
             )
             yield _probe_refs(project, catalog, engines)
-    for product in project.products.values():
-        table = product.target.table
+    for table in (product.target.table for product in project.products.values()):
+        if table.partition(".")[0] in absent:
+            continue
         yield _try_check(f"table {table}", partial(_describe_table, engines, table), "errata check")
         yield from _check_main(ledger, engines, table)
     for table in _list_tables(project):
+        if table.partition(".")[0] in absent:
+            continue
         yield _try_check(f"refs {table}", partial(_describe_leftover_refs, workspace, table), "errata cleanup")
     for hazard in ledger.guards.open_hazards():
         yield from _check_hazard(ledger, engines, hazard)
@@ -127,6 +134,22 @@ def _describe_jars(group: str) -> str:
 
 def _describe_catalog(catalog: Catalog, engines: ProjectEngines) -> str:
     return f"{catalog.type}, answers; namespaces: {engines.catalogs.reach(catalog.name)}"
+
+
+def _find_absent_catalogs(project: Project, ledger: Ledger, engines: ProjectEngines) -> dict[str, str]:
+    """Catalogs that have no database file yet, with its path; none once there is a run, because then they are lost."""
+    if ledger.runs.list():
+        return {}
+    paths = {name: engines.catalogs.find_missing_file(name) for name in project.catalogs}
+    return {name: path for name, path in paths.items() if path}
+
+
+def _describe_absent_catalog(project: Project, catalog: Catalog, path: str) -> DoctorCheck:
+    from errata.project.starter import MAKE_LAKE, format_lake_command
+
+    creator = "the first Spark job that uses the catalog creates it; otherwise correct its uri in errata.yaml"
+    hint = format_lake_command() if (Path(project.root) / MAKE_LAKE).is_file() else creator
+    return DoctorCheck(f"catalog {catalog.name}", ok=True, found=f"no {path} yet", hint=hint, waiting=True)
 
 
 def _describe_java_catalog(catalog: Catalog, engines: ProjectEngines) -> str:

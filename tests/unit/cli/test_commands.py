@@ -290,8 +290,18 @@ def test_init_writes_a_project_and_never_over_one(tmp_path: Path):
     assert (second.code, second.json["error"]["code"]) == (2, "usage")
 
 
+def test_init_empty_leads_to_a_table_of_your_own(tmp_path: Path):
+    """--empty writes no sample, and the next steps adopt a table instead of creating a lake."""
+    made = errata("init", "shop", "--empty", "-C", str(tmp_path))
+    assert sorted(path.name for path in (tmp_path / "shop").iterdir()) == [".errata", "errata.yaml"]
+    assert "errata adopt" in made.out
+    assert "make_lake.py" not in made.out
+
+
 def test_adopt_prints_yaml_or_writes_a_new_file(tmp_path: Path):
-    """stdout is the file itself; -o never overwrites."""
+    """stdout is the file itself; -o creates the folder products and never overwrites."""
+    assert errata("adopt", "lake.fin.t", "-o", "products/p.yaml", "-C", str(tmp_path)).code == 0
+    assert (tmp_path / "products" / "p.yaml").is_file()
     assert errata("adopt", "lake.fin.t").out == "product: fin.daily_revenue\n"
     told = errata("adopt", "lake.fin.t", "-o", "p.yaml", "-C", str(tmp_path))
     assert (told.code, told.out) == (0, "")

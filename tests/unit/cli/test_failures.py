@@ -135,5 +135,5 @@ def test_doctor_speaks_when_the_project_does_not_open():
     result = errata("doctor", "--json", client=client)
     assert result.code == 1
     assert result.json["checks"][0] == {
-        "name": "project", "ok": False, "found": "no errata.yaml in .", "hint": "errata init",
+        "name": "project", "ok": False, "found": "no errata.yaml in .", "hint": "errata init", "waiting": False,
     }  # fmt: skip

@@ -22,6 +22,7 @@ from errata.model.diff import OutsideScope
 from errata.model.groups import build_hold_error
 from errata.text import numbers as human
 from errata.views import LateInputView, LiveWriteView, PartitionView, RunsView
+from errata.views.checks import DoctorCheck
 from unit.cli import samples
 from unit.cli.sample_client import FakeClient, errata
 
@@ -291,6 +292,21 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "cleanup-dry-run": (("cleanup", "--dry-run"), {"cleanup": samples.cleanup(dry_run=True)}),
     "check": (("check",), {}),
     "doctor": (("doctor",), {}),
+    "doctor-new-project": (
+        ("doctor",),
+        {
+            "doctor": (
+                DoctorCheck("java", ok=True, found="Java 17"),
+                DoctorCheck(
+                    "catalog lake",
+                    ok=True,
+                    found="no /shop/lake/catalog.db yet",
+                    hint="python make_lake.py",
+                    waiting=True,
+                ),
+            )
+        },
+    ),
 }
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import errata
+from support.memory_world import MemoryWorld
 from support.postgres import free_port
+from support.world import PRODUCT
 
 PROJECT = """
 project: test
@@ -16,6 +18,16 @@ catalogs:
   lake: {{type: {type}, uri: "{uri}", warehouse: .errata/warehouse}}
 people: single-user
 """
+
+
+def test_a_catalog_that_runs_have_used_is_missed(tmp_path: Path):
+    """No catalog file is fine in a new project only: once something was planned, its absence is a problem."""
+    with MemoryWorld.make(tmp_path / "world", days=1).client as client:
+        client.plan(PRODUCT, partitions="2026-01-01", reason="a plan", as_="ana")
+    with errata.open(str(tmp_path / "world")) as client:
+        lake = {check.name: check for check in client.doctor()}["catalog lake"]
+    assert (lake.ok, lake.waiting) == (False, False)
+    assert "expected a SQLite database" in lake.found
 
 
 @pytest.mark.parametrize("kind,uri", [("jdbc", "postgresql+psycopg://ana:canary@127.0.0.1:{port}/c"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,11 +30,14 @@ def render_doctor(checks: Sequence[DoctorCheck], width: int) -> list[str]:
     name_width = max((len(check.name) for check in checks), default=0)
     lines: list[str] = []
     for check in checks:
-        lines += wrap(str(check.found), width, f"{'✓' if check.ok else '✗'} {check.name.ljust(name_width)}  ")
-        if not check.ok and check.hint:
+        sign = "✗" if not check.ok else "–" if check.waiting else "✓"
+        lines += wrap(str(check.found), width, f"{sign} {check.name.ljust(name_width)}  ")
+        if check.hint and (check.waiting or not check.ok):
             lines.append(f"{' ' * (name_width + 4)}hint: {check.hint}")
-    bad = sum(not check.ok for check in checks)
-    return [*lines, "", f"{plural(bad, 'problem')}" if bad else "everything is there"]
+    bad, waiting = sum(not check.ok for check in checks), sum(check.waiting for check in checks)
+    if bad:
+        return [*lines, "", plural(bad, "problem")]
+    return [*lines, "", "nothing is wrong; what has – is not there yet" if waiting else "everything is there"]
 
 
 def render_jars(jars: Sequence[Mapping[str, Any]], where: str, width: int) -> list[str]:
@@ -42,8 +46,13 @@ def render_jars(jars: Sequence[Mapping[str, Any]], where: str, width: int) -> li
     return [*format_columns(rows, width), f"{plural(len(jars), 'jar')} verified in {where}"]
 
 
-def render_starter(directory: str, files: Sequence[str], _width: int) -> list[str]:
-    """What was written, and the next steps."""
-    lines = [f"a starter project in {directory}", *(f"  {name}" for name in files)]
+def render_starter(directory: str, files: Sequence[str], make_lake: str | None, _width: int) -> list[str]:
+    """What was written, and the next steps; ``make_lake`` is the command that creates the lake of a sample product."""
+    cd = "" if directory == "." else f"cd {shlex.quote(directory)}"
+    kind = "an empty" if make_lake is None else "a starter"
+    lines = [f"{kind} project in {directory}", *(f"  {name}" for name in files)]
+    if make_lake is None:
+        adopt = "errata adopt CATALOG.NAMESPACE.TABLE -o products/TABLE.yaml"
+        return [*lines, *render_next(cd, "errata doctor", adopt)]
     plan = 'errata plan shop.daily_sales --from 2026-01-05 --to 2026-01-15 --reason "refunds were counted as sales"'
-    return [*lines, *render_next(f"cd {directory}", "python make_lake.py", "errata check", plan)]
+    return [*lines, *render_next(cd, make_lake, "errata check", plan)]

@@ -35,6 +35,7 @@ def adopt(
 
 def _write_new_file(path: Path, text: str) -> None:
     try:
+        path.parent.mkdir(exist_ok=True)  # products/, in a project that has no product yet
         with path.open("x", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
     except FileExistsError:

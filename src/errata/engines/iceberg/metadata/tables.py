@@ -64,6 +64,12 @@ class TableLoader:
         except Exception as problem:  # as above
             raise EngineError(f"catalog {name} did not answer: {describe_error(problem)}", catalog=name) from problem
 
+    def find_missing_file(self, name: str) -> str | None:
+        """Path of the SQLite database of the catalog if it does not exist; None if it does, or needs none."""
+        catalog = self._catalogs[name]
+        path = sqlite_path(catalog.uri) if catalog.type == "jdbc" else None
+        return path if path and not Path(path).exists() else None
+
     def create(self, table: str, schema: Schema, properties: Mapping[str, str]) -> None:
         """Create a table, and its namespace, if they do not exist."""
         from pyiceberg.exceptions import NoSuchNamespaceError
@@ -114,9 +120,8 @@ class TableLoader:
             known = ", ".join(sorted(self._catalogs)) or "none"
             raise UsageError(f"catalog {name!r} is not in errata.yaml; expected one of: {known}", catalog=name)
         catalog = self._catalogs[name]
-        path = sqlite_path(catalog.uri) if catalog.type == "jdbc" else None
         # SQLite creates a missing file on connect, but a plan must not leave an empty catalog behind
-        if path and not Path(path).exists():
+        if path := self.find_missing_file(name):
             raise NotFound(f"catalog {name} was not found; expected a SQLite database at {path}", catalog=name)
         try:
             self._open[name] = load_catalog(name, **pyiceberg_properties(catalog))
