@@ -13,6 +13,7 @@ same context that a run gives the transform. Importing this module imports no en
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from errata._version import __version__
@@ -20,20 +21,31 @@ from errata.errors import ErrataError
 from errata.model.context import Context, Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from errata.client import Client
+    from errata.ports.hooks import ProgressListener
 
 __all__ = ["Client", "Context", "ErrataError", "Mode", "__version__", "live_context", "open", "sql_transform"]
 
 
-def open(project: str = ".", **options: Any) -> Client:  # noqa: A001  reads as errata.open(...)
-    """A client of the project in this directory; see :func:`errata.wiring.open_project`."""
+def open(  # noqa: A001  reads as errata.open(...)
+    project: str = ".",
+    *,
+    spark: SparkSession | None = None,
+    narrate: Callable[[str], None] | None = None,
+    progress: Callable[[str, int, str], ProgressListener] | None = None,
+) -> Client:
+    """A client of the project in this directory.
+
+    ``spark`` is your session, if Errata should use it instead of starting one. ``narrate`` receives each message
+    (default: stderr); ``progress`` makes a listener to the chunks of a run.
+
+    Example: client = errata.open("finsight", narrate=print)
+    """
     from errata.wiring import open_project
 
-    return open_project(project, **options)
+    return open_project(project, spark=spark, narrate=narrate, progress=progress)
 
 
 def live_context(
@@ -45,6 +57,8 @@ def live_context(
     """The context of a daily job over the half-open interval of partitions; no run, no ledger write.
 
     ``quarantine`` is called with the rows and the reason whenever the transform quarantines rows.
+
+    Example: ctx = errata.live_context("finsight", "fin.daily_revenue", ("2026-03-02", "2026-03-03"))
     """
     from errata.wiring.live_context import live_context as make
 
@@ -52,7 +66,10 @@ def live_context(
 
 
 def sql_transform(path: str) -> Callable[..., DataFrame]:
-    """The query in a SQL file as a function of a context and one Spark frame for each input, by name."""
+    """The query in a SQL file as a function of a context and one Spark frame for each input, by name.
+
+    Example: revenue = errata.sql_transform("transforms/daily_revenue.sql")
+    """
     from errata.wiring.live_context import read_sql_transform
 
     return read_sql_transform(path)
