@@ -1,11 +1,11 @@
-# Errata: everything a developer runs. `make` alone lists the targets.
+# Errata: what users and developers run. `make` alone lists the targets.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 UV := .tools/bin/uv
-LOCKS := requirements/tools.lock requirements/build.lock requirements/dev.lock
+LOCKS := $(addprefix requirements/,tools.lock build.lock user.lock dev.lock)
 JARS := src/errata/jars/jars.toml
 
 export UV_PYTHON_DOWNLOADS := never
@@ -13,15 +13,17 @@ export SPARK_LOCAL_IP := 127.0.0.1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo demo-clv demo-case-sla test test-slow chaos sabotage check fix bench bench-quick bench-sqlmesh lock clean
+.PHONY: help setup setup-dev demo demo-clv demo-case-sla test test-slow chaos sabotage check fix bench bench-quick bench-sqlmesh lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: .tools/archive.stamp ## private .venv with locked packages, and verified jars in the user cache
+setup: .tools/archive.stamp ## what a user needs: a private .venv, and verified jars in the user cache
 	@# a command starts in half the time with bytecode, and where Python may not write it, this does
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/errata jars check >/dev/null 2>&1 || $(BIN)/errata jars fetch
+
+setup-dev: setup .tools/dev.stamp ## the same, with what tests, checks and benchmarks need
 
 demo: setup ## replay the FinSight incident from bug to correction, rollback and audit
 	@$(BIN)/python examples/finsight/demo.py
@@ -32,33 +34,33 @@ demo-clv: setup ## correct 1,825 days of customer value, with a kill at day 1,20
 demo-case-sla: setup ## restate a year of regulatory deadlines: wrong time zone, late holidays, disputed cases
 	@$(BIN)/python examples/case_sla/demo.py
 
-test: setup ## the default test suite, in two processes with one Spark session each
+test: setup-dev ## the default test suite, in two processes with one Spark session each
 	@scripts/test-in-two $(BIN)/python "not slow and not chaos" $(PYTEST_ARGS)
 
-test-slow: setup ## the tests marked slow: minutes rather than seconds
+test-slow: setup-dev ## the tests marked slow: minutes rather than seconds
 	$(BIN)/python -m pytest -m "slow and not chaos" $(PYTEST_ARGS)
 
-chaos: setup ## kills, faults and readers in numbers that prove something; prints figures and seeds
+chaos: setup-dev ## kills, faults and readers in numbers that prove something; prints figures and seeds
 	$(BIN)/python -m pytest -m chaos -s $(PYTEST_ARGS)
 
-sabotage: setup ## plant bugs in a copy of the source, one by one, and see that the tests notice each
+sabotage: setup-dev ## plant bugs in a copy of the source, one by one, and see that the tests notice each
 	$(BIN)/python -m pytest -m chaos -s tests/sabotage $(PYTEST_ARGS)
 
-check: setup ## formatting, lint, types, import contracts, no addresses in locks
+check: setup-dev ## formatting, lint, types, import contracts, no addresses in locks
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	@scripts/no-addresses $(LOCKS) $(JARS) tests/support/rest-jars.toml
 
-fix: setup ## let ruff format the code and repair what it can
+fix: setup-dev ## let ruff format the code and repair what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup bench-sqlmesh ## every ratio, on a quiet machine, into docs/reference/benchmarks.md; never part of the tests
+bench: setup-dev bench-sqlmesh ## every ratio, on a quiet machine, into docs/reference/benchmarks.md; never part of the tests
 	$(BIN)/python -m benchmarks --into docs/reference/benchmarks.md
 
-bench-quick: setup ## the same on small data: whether the benchmarks work
+bench-quick: setup-dev ## the same on small data: whether the benchmarks work
 	BENCH_REPS=1 $(BIN)/python -m benchmarks --quick
 
 bench-sqlmesh: .tools/uv.stamp ## SQLMesh in an environment of its own, to measure against
@@ -69,11 +71,14 @@ bench-sqlmesh: .tools/uv.stamp ## SQLMesh in an environment of its own, to measu
 COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --no-annotate --no-header
 
+USER_EXTRAS := --extra spark --extra postgres --extra demo
+
 lock: .tools/uv.stamp ## resolve the locks again (add UPGRADE=--upgrade for newer versions)
 	$(COMPILE) $(UPGRADE) requirements/tools.in -o requirements/tools.lock >/dev/null
 	$(COMPILE) $(UPGRADE) requirements/build.in -o requirements/build.lock >/dev/null
-	$(COMPILE) $(UPGRADE) -c requirements/constraints.txt pyproject.toml --extra spark --extra postgres --extra dev \
+	$(COMPILE) $(UPGRADE) -c requirements/constraints.txt pyproject.toml $(USER_EXTRAS) --extra dev \
 		-o requirements/dev.lock >/dev/null
+	$(COMPILE) -c requirements/dev.lock pyproject.toml $(USER_EXTRAS) -o requirements/user.lock >/dev/null
 	@scripts/no-addresses $(LOCKS)
 
 clean: ## remove the virtual environments, caches and build output (not the jars in the user cache)
@@ -88,13 +93,23 @@ clean: ## remove the virtual environments, caches and build output (not the jars
 	.tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/tools.lock
 	@touch $@
 
-.tools/packages.stamp: .tools/uv.stamp requirements/dev.lock requirements/build.lock
+# One environment for both: the developers' lock has every package of the users' lock, in the same version. Where the
+# developers' packages are installed, they stay, so that `make setup` between two `make test` changes nothing.
+LOCKED := --compile-bytecode --python $(BIN)/python --require-hashes --build-constraints requirements/build.lock
+
+.tools/packages.stamp: .tools/uv.stamp requirements/user.lock requirements/build.lock
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
-	$(UV) pip sync --compile-bytecode --python $(BIN)/python --require-hashes --build-constraints requirements/build.lock requirements/dev.lock
+	$(UV) pip sync $(LOCKED) requirements/$$(test -e .tools/dev.stamp && echo dev || echo user).lock
 	@touch $@
 
 .tools/errata.stamp: .tools/packages.stamp pyproject.toml
 	$(UV) pip install --python $(BIN)/python --quiet --no-deps --build-constraints requirements/build.lock -e .
+	@touch $@
+
+# install, not sync, which would remove errata itself
+.tools/dev.stamp: .tools/errata.stamp requirements/dev.lock scripts/preflight
+	@scripts/preflight $(PYTHON) tests
+	$(UV) pip install $(LOCKED) -r requirements/dev.lock
 	@touch $@
 
 .tools/jars.stamp: .tools/errata.stamp $(JARS)
