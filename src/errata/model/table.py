@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from errata.errors import EngineError
 from errata.model.manifest import ExpectedFile, NewColumn, TargetPin
 from errata.model.product import LINEAGE_COLUMNS
+from errata.model.types import is_assignable
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,3 +199,49 @@ def group_by_partition(files: Iterable[DataFile], partitions: Iterable[str]) -> 
                 sets[name].add(ExpectedFile(file.path, file.rows, "data"))
                 sets[name].update(file.deletes)
     return {name: tuple(sorted(found, key=lambda f: (f.content, f.path))) for name, found in sets.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaField:
+    """One column of a table's schema at one time."""
+
+    field_id: int
+    name: str
+    type: str  # Iceberg type text
+    is_required: bool = False
+    has_default: bool = False  # a value for rows in files that lack the column
+
+
+def map_old_columns(then: Sequence[SchemaField], now: Sequence[SchemaField]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Current column names mapped to their old names, matched by field id; and why old rows cannot be put back."""
+    old, kept = {one.field_id: one for one in then}, {one.field_id for one in now}
+    problems = [
+        f"column {one.name} ({one.type}) was removed since; its values cannot be put back"
+        for one in then
+        if one.field_id not in kept
+    ]
+    columns: dict[str, str] = {}
+    for one in now:
+        before = old.get(one.field_id)
+        if before is not None:
+            columns[one.name] = before.name
+            if not is_assignable(before.type, one.type):
+                kinds = f"was {before.type} then and is {one.type} now"
+                problems.append(f"column {one.name} {kinds}; values are never cast for you")
+        elif one.is_required:
+            problems.append(f"column {one.name} was added since and may not be NULL")
+        elif one.has_default:
+            problems.append(f"column {one.name} was added since with a default value, which old rows would lose")
+    return columns, tuple(problems)
+
+
+def choose_attempt_snapshot(attempt: str, added: Mapping[str, Iterable[DataFile]]) -> str | None:
+    """The snapshot that is an attempt's output, of those marked with it; None if there is none.
+
+    A commit that was repeated after a lost answer leaves two snapshots with the same files; with different files
+    nobody could tell which of them is the output.
+    """
+    contents = {frozenset(file.path for file in files) for files in added.values()}
+    if len(contents) > 1:
+        raise EngineError(f"attempt {attempt} left snapshots with different files; none is used", attempt=attempt)
+    return next(iter(added), None)

@@ -9,8 +9,7 @@ from errata.errors import NotFound, UsageError
 from errata.model.duration import parse_instant
 from errata.model.partition import Grain
 from errata.model.refs import GUARD
-from errata.model.table import Commit, Departure, History
-from errata.model.types import is_assignable
+from errata.model.table import Commit, Departure, History, SchemaField, map_old_columns
 from errata.ports.tables import HistoryReader, PastTarget
 from errata.testing.lake import Lake
 from errata.testing.metadata import Metadata, Schema, Snapshot
@@ -50,7 +49,7 @@ class MemoryHistory:
         """See the port."""
         found = self.lake.table(table).metadata
         snapshot = _resolve_snapshot(found, asked)
-        columns, problems = _map_columns(found.schema_of(snapshot), found.schema)
+        columns, problems = map_old_columns(_list_fields(found.schema_of(snapshot)), _list_fields(found.schema))
         scope = Scope.of_column(found, column, grain)
         sizes = measure_partitions(scope, snapshot) if not problems else {}
         return PastTarget(
@@ -139,27 +138,10 @@ def _refuse(metadata: Metadata, asked: str, why: str) -> NotFound:
     )
 
 
-def _map_columns(then: Schema, now: Schema) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Current column names mapped to their old names, by field id; and what cannot be restored."""
-    old = {one.field_id: one for one in then.fields}
-    kept = {one.field_id for one in now.fields}
-    problems = [
-        f"column {one.name} ({one.type}) was removed since; its values cannot be put back"
-        for one in then.fields
-        if one.field_id not in kept
+def _list_fields(schema: Schema) -> list[SchemaField]:
+    return [
+        SchemaField(one.field_id, one.name, one.type, one.required, one.default is not None) for one in schema.fields
     ]
-    columns: dict[str, str] = {}
-    for one in now.fields:
-        before = old.get(one.field_id)
-        if before is not None:
-            columns[one.name] = before.name
-            if not is_assignable(before.type, one.type):
-                problems.append(f"column {one.name} was {before.type} then and is {one.type} now")
-        elif one.required:
-            problems.append(f"column {one.name} was added since and may not be NULL")
-        elif one.default is not None:
-            problems.append(f"column {one.name} was added since with a default value, which old rows would lose")
-    return columns, tuple(problems)
 
 
 _conforms: type[HistoryReader] = MemoryHistory

@@ -10,7 +10,7 @@ from errata.errors import EngineError, NotFound, RunExpired
 from errata.failpoints import failpoint
 from errata.model.manifest import TargetPin
 from errata.model.refs import run_branch
-from errata.model.table import DataFile, describe_planned_schema, find_columns_to_add
+from errata.model.table import DataFile, choose_attempt_snapshot, describe_planned_schema, find_columns_to_add
 from errata.ports.compute import Candidate, StagedOutput, StagingTable
 from errata.testing.lake import Lake
 from errata.testing.metadata import Field, Metadata, Schema, Spec, Stored
@@ -53,12 +53,9 @@ class MemoryStaging:
     def find_attempt(self, target: TargetPin, attempt: str) -> StagedOutput | None:
         """See the port."""
         seen = self._load(target)
-        found = [self._read_added(seen, target, name) for name in find_marked(seen, ATTEMPT, attempt)]
-        if not found:
-            return None
-        if any({file.path for file in other.files} != {file.path for file in found[0].files} for other in found[1:]):
-            raise EngineError(f"attempt {attempt} left two different snapshots; neither is used", attempt=attempt)
-        return found[0]
+        found = {name: self._read_added(seen, target, name) for name in find_marked(seen, ATTEMPT, attempt)}
+        chosen = choose_attempt_snapshot(attempt, {name: output.files for name, output in found.items()})
+        return None if chosen is None else found[chosen]
 
     def staged(self, target: TargetPin, snapshot_id: str) -> StagedOutput:
         """See the port."""

@@ -25,7 +25,7 @@ from errata.publishing.follow_up import build_outbox, process_outbox
 from errata.publishing.hazards import list_open_hazards, record_guard
 from errata.publishing.intent import Intent
 from errata.publishing.recovery import LedgerLog, recover_open_intents
-from errata.publishing.replacement import Replacement, commit_replacement
+from errata.publishing.replacement import Replacement, ReplacementResult, commit_replacement
 from errata.publishing.selection import audit_conflicts, select_partitions
 from errata.publishing.side_tables import roll_back_side_table
 from errata.publishing.sweep import sweep_refs
@@ -59,26 +59,7 @@ def roll_back_run(
     not_out = [name for name in asked if states[name] is PartitionState.UNPUBLISHED]
     if not_out and partitions is not None:
         workspace.narrate(f"{format_ranges(manifest.target.grain, not_out)} is not published and stays as it is")
-    owes = build_outbox(workspace, run, manifest, "rollback", scope)
-    # erased subjects are looked for before the intent, which would lock the partitions, and again before the commit
-    mark = ""
-    order = None if is_side_table_mode(manifest.publish) else build_undo(context, scope)
-    if order:
-        mark = require_clean_rollback(context, order)
-    elif manifest.publish.versions:
-        mark = require_clean_versions(context, scope)
-    log = LedgerLog(
-        workspace, actor, run.run_id, "rollback", run.table, scope, reason,
-        {"single_user": actor.single_user, **watermark_fields(mark)}, owes,
-        last_look=lambda: order and require_clean_rollback(context, order, mark),
-    )  # fmt: skip
-    with audit_conflicts(workspace, actor, run, "rollback"), log.keep_alive():
-        if order is None:
-            done = roll_back_side_table(workspace, run, manifest, scope, reason, log)
-        else:
-            # before the commit: the files that come back are safe from an expiry only behind the guard
-            record_guard(workspace, actor, manifest.target)
-            done = commit_replacement(order, workspace.engines.publishing, workspace.engines.content, log)
+    done = _commit_rollback(context, scope, reason)
     # after the commit is recorded: an entry of the outbox is carried out only for what has landed
     for warning in process_outbox(workspace, actor, run.table):
         workspace.narrate(f"WARNING: {warning}")
@@ -100,6 +81,32 @@ def roll_back_run(
         warnings=_lineage_warnings(context),
         hazard=_find_hazard(workspace, manifest, done.publication_id),
     )
+
+
+def _commit_rollback(context: RunContext, scope: tuple[str, ...], reason: str) -> ReplacementResult:
+    """Restore the partitions in one commit, with the intent before it and the record after it."""
+    workspace, actor, run, manifest = context.workspace, context.actor, context.run, context.manifest
+    owes = build_outbox(workspace, run, manifest, "rollback", scope)
+    # erased subjects are looked for before the intent, which would lock the partitions, and again before the commit
+    mark = ""
+    order = None if is_side_table_mode(manifest.publish) else build_undo(context, scope)
+    if order:
+        mark = require_clean_rollback(context, order)
+    elif manifest.publish.versions:
+        mark = require_clean_versions(context, scope)
+    log = LedgerLog(
+        workspace, actor, run.run_id, "rollback", run.table, scope, reason,
+        {"single_user": actor.single_user, **watermark_fields(mark)}, owes,
+        last_look=lambda: order and require_clean_rollback(context, order, mark),
+    )  # fmt: skip
+    with audit_conflicts(workspace, actor, run, "rollback"), log.keep_alive():
+        if order is None:
+            done = roll_back_side_table(workspace, run, manifest, scope, reason, log)
+        else:
+            # before the commit: the files that come back are safe from an expiry only behind the guard
+            record_guard(workspace, actor, manifest.target)
+            done = commit_replacement(order, workspace.engines.publishing, workspace.engines.content, log)
+    return done
 
 
 def _find_hazard(workspace: Workspace, manifest: Manifest, publication_id: str) -> HazardView | None:

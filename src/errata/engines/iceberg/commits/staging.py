@@ -23,7 +23,7 @@ from errata.errors import EngineError, NotFound, RunExpired
 from errata.failpoints import failpoint
 from errata.model.manifest import TargetPin
 from errata.model.refs import DAY_MS, run_branch
-from errata.model.table import DataFile
+from errata.model.table import DataFile, choose_attempt_snapshot
 from errata.ports.compute import Candidate, StagedOutput, StagingTable
 
 
@@ -45,15 +45,12 @@ class IcebergStaging:
     def find_attempt(self, target: TargetPin, attempt: str) -> StagedOutput | None:
         """The output of the snapshot that carries this attempt's property; None if the attempt committed nothing."""
         table = self._load(target)
-        found = [
-            self._read_added_files(table, target, each)
+        found = {
+            each: self._read_added_files(table, target, each)
             for each in find_marked_snapshots(self._java, table, "errata.attempt", attempt)
-        ]
-        if not found:
-            return None
-        if any({f.path for f in other.files} != {f.path for f in found[0].files} for other in found[1:]):
-            raise EngineError(f"attempt {attempt} left two different snapshots; neither is used", attempt=attempt)
-        return found[0]
+        }
+        chosen = choose_attempt_snapshot(attempt, {each: output.files for each, output in found.items()})
+        return None if chosen is None else found[chosen]
 
     def staged(self, target: TargetPin, snapshot_id: str) -> StagedOutput:
         """The files that one adopted snapshot added."""

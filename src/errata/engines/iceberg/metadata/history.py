@@ -18,8 +18,7 @@ from errata.errors import NotFound, UsageError
 from errata.model.duration import parse_instant
 from errata.model.partition import Grain
 from errata.model.refs import GUARD, PREFIX
-from errata.model.table import Commit, Departure, History, Touch, is_first_snapshot
-from errata.model.types import is_assignable
+from errata.model.table import Commit, Departure, History, SchemaField, Touch, is_first_snapshot, map_old_columns
 from errata.ports.tables import HistoryReader, PartitionSize, PastTarget
 from errata.text.numbers import format_moment
 
@@ -65,7 +64,7 @@ class IcebergHistory:
         found = self._tables.load(table)
         snapshot = _resolve_snapshot(found, table, asked)
         then = found.schemas()[snapshot.schema_id] if snapshot.schema_id is not None else found.schema()
-        columns, problems = _map_columns(then, found.schema())
+        columns, problems = map_old_columns(_list_fields(then), _list_fields(found.schema()))
         sizes = _measure_partitions(found, snapshot, column, grain, partitions) if not problems else {}
         return PastTarget(
             snapshot_id=str(snapshot.snapshot_id),
@@ -323,30 +322,18 @@ def _measure_partitions(
     }
 
 
-def _map_columns(then: Schema, now: Schema) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Current column names mapped to their old names, matched by field id; and what cannot be restored."""
-    kinds_then, kinds_now = column_types(then), column_types(now)
-    old = {field.field_id: field for field in then.fields}
-    ids_now = {field.field_id for field in now.fields}
-    problems = [
-        f"column {field.name} ({kinds_then[field.name]}) was removed since; its values cannot be put back"
-        for field in then.fields
-        if field.field_id not in ids_now
+def _list_fields(schema: Schema) -> list[SchemaField]:
+    types = column_types(schema)
+    return [
+        SchemaField(
+            field.field_id,
+            field.name,
+            types[field.name],
+            field.required,
+            getattr(field, "initial_default", None) is not None,
+        )
+        for field in schema.fields
     ]
-    columns: dict[str, str] = {}
-    for field in now.fields:
-        before = old.get(field.field_id)
-        if before is None:
-            if field.required:
-                problems.append(f"column {field.name} was added since and may not be NULL")
-            elif getattr(field, "initial_default", None) is not None:
-                problems.append(f"column {field.name} was added since with a default value, which old rows would lose")
-            continue
-        columns[field.name] = before.name
-        if not is_assignable(kinds_then[before.name], kinds_now[field.name]):
-            was, is_ = kinds_then[before.name], kinds_now[field.name]
-            problems.append(f"column {field.name} was {was} then and is {is_} now; values are never cast for you")
-    return columns, tuple(problems)
 
 
 _conforms: type[HistoryReader] = IcebergHistory
