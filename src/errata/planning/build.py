@@ -6,26 +6,25 @@ become parts, named by their digests, so that the manifest itself stays small en
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from errata.canonical import canonical_bytes, sha256
-from errata.model.manifest import FORMAT, Chunk, Code, Estimate, InputPin, Manifest, TargetPin
-from errata.model.partition import EPOCH, WHOLE
+from errata.model.manifest import FORMAT, Chunk, Code, Estimate, Manifest
 from errata.model.product import Input, Product, Project, Publish
 from errata.model.refs import shadow_table
 from errata.model.side_tables import build_create_statements
 from errata.planning.control_partitions import find_control_partitions
 from errata.planning.deadline import evaluate_deadline, parse_deadline
-from errata.planning.era_coverage import check_coverage
 from errata.planning.estimate import Rates, Work, count_worker_cores, derive_rates, estimate_run
 from errata.planning.guardrail_result import GuardrailResult
-from errata.planning.guardrails import PlanContext, check_guardrails, is_refused, list_used_overrides
+from errata.planning.guardrails import check_guardrails, is_refused, list_used_overrides
 from errata.planning.packing import MAX_PARTITIONS, compute_chunk_bytes, order_partitions, pack_chunks
+from errata.planning.pins import build_input_pin, build_target_pin, find_as_of
+from errata.planning.plan_context import PlanContext
 from errata.planning.request import (
     Request,
-    count_look_steps,
     list_input_partitions,
     refuse_other_spellings,
     resolve_canary,
@@ -33,8 +32,7 @@ from errata.planning.request import (
     resolve_partitions,
 )
 from errata.planning.restore import build_restored
-from errata.planning.schema import find_new_columns
-from errata.planning.shared_files import find_partition_unit, find_rewrite
+from errata.planning.shared_files import find_partition_unit
 from errata.ports.tables import ActiveRun, InputState, PastRun, PastTarget, TargetState
 from errata.views import DeadlineView
 
@@ -103,24 +101,14 @@ def build_plan(
     chunks = _pack_chunks(request, product, project, partitions, target, inputs, rates, cores)
     work, expected = _estimate_chunks(project, chunks, inputs, rates, cores)
     world = PlanContext(
-        request,
-        product,
-        project.limits,
-        partitions,
-        target,
-        inputs,
-        code,
-        expected,
-        now,
-        beside=beside or {},
-        held=held,
-        core_hour_usd=project.core_hour_usd,
-    )
+        request, product, project.limits, partitions, target, inputs, code, expected, now,
+        beside=beside or {}, held=held, core_hour_usd=project.core_hour_usd,
+    )  # fmt: skip
     parts: dict[str, bytes] = {}
     draft = _build_manifest(world, project, ledger_id, chunks, parts)
 
     verdicts, sealed, content, same = _check_and_seal(world, draft, active_runs)
-    digest = sha256(content) if sealed else ""
+    digest, throttle = sha256(content) if sealed else "", product.throttle or project.throttle
     name = same.run_id if same else build_run_id(product.name, digest, now) if sealed else ""
     return Plan(
         request=request,
@@ -137,11 +125,7 @@ def build_plan(
         new_partitions=tuple(text for text in partitions if text not in target.partitions),
         same_as=same.run_id if same else None,
         order=resolve_order(request, product),
-        deadline=evaluate_deadline(
-            by, now, work, rates, cores, project.core_hour_usd, product.throttle or project.throttle
-        )
-        if by
-        else None,
+        deadline=evaluate_deadline(by, now, work, rates, cores, project.core_hour_usd, throttle) if by else None,
     )
 
 
@@ -271,7 +255,7 @@ def _build_manifest(
     world: PlanContext, project: Project, ledger_id: str, chunks: tuple[Chunk, ...], parts: dict[str, bytes]
 ) -> Manifest | None:
     product, request = world.product, world.request
-    target = _build_target_pin(product, world.target, parts)
+    target = build_target_pin(product, world.target, parts)
     if target is None:
         return None
     return Manifest(
@@ -284,11 +268,11 @@ def _build_manifest(
         reason=request.reason,
         requested_by=request.requester,
         single_user=project.single_user,
-        as_of=_find_as_of(world.target, world.inputs.values()),
+        as_of=find_as_of(world.target, world.inputs.values()),
         partitions=world.partitions,
         order=resolve_order(request, product),
         target=target,
-        inputs=tuple(_build_input_pin(world, source, world.inputs[source.name], parts) for source in product.inputs),
+        inputs=tuple(build_input_pin(world, source, world.inputs[source.name], parts) for source in product.inputs),
         code=world.code,
         chunks=chunks,
         estimate=world.estimate,
@@ -319,80 +303,3 @@ def _build_publish(world: PlanContext) -> Publish:
     missing = [table for table, columns in world.beside.items() if columns is None]
     made = build_create_statements(publish, world.product.target, field.transform if field else "", missing)
     return replace(publish, creates=made)
-
-
-def _add_part(parts: dict[str, bytes], value: object) -> str:
-    content = canonical_bytes(value)
-    digest = sha256(content)
-    parts[digest] = content
-    return digest
-
-
-def _build_target_pin(product: Product, facts: TargetState, parts: dict[str, bytes]) -> TargetPin | None:
-    field = find_partition_unit(product.target, facts)
-    if field is None:
-        return None
-    new, rewrite = find_new_columns(product.target, facts), find_rewrite(product.target, facts)
-    return TargetPin(
-        table=facts.table,
-        table_uuid=facts.table_uuid,
-        base_snapshot_id=facts.base_snapshot_id,
-        schema_id=facts.schema_id,
-        spec_id=facts.spec_id,
-        column=field.column,
-        column_type=field.column_type,
-        transform=field.transform,
-        grain=product.target.grain,
-        columns={column.name: column.type for column in facts.columns} | {column.name: column.type for column in new},
-        key=product.target.key,
-        expected_part=_add_part(parts, facts.expected),
-        fingerprints=facts.fingerprints,
-        total_partitions=len(facts.partitions),
-        required=tuple(column.name for column in facts.columns if column.required),
-        last_column_id=facts.last_column_id if new else 0,
-        new_columns=new,
-        mode="rewrite" if rewrite else "metadata",
-        rewrite=rewrite,
-    )
-
-
-def _build_input_pin(world: PlanContext, source: Input, facts: InputState, parts: dict[str, bytes]) -> InputPin:
-    grain = world.product.target.grain
-    back, ahead = count_look_steps(source, grain) if source.partition else (0, 0)
-    sizes = facts.partitions if facts.whole is None else {WHOLE: facts.whole}
-    field = find_partition_unit(world.product.target, world.target)
-    asked = list_input_partitions(source, grain, world.partitions)
-    proof = check_coverage(source, facts, grain, field.column_type if field else None, asked)
-    return InputPin(
-        name=source.name,
-        kind=facts.kind,
-        location=facts.location,
-        partition=source.partition,
-        column_type=facts.column_type or source.columns.get(source.partition or ""),
-        lookback=back,
-        lookahead=ahead,
-        input_partitions=asked,
-        fingerprints={name: size.fingerprint for name, size in sizes.items() if size.fingerprint},
-        rows=sum(size.rows for size in sizes.values()),
-        bytes=sum(size.bytes for size in sizes.values()),
-        file_count=sum(size.files for size in sizes.values()),
-        reference=source.reference,
-        version=source.version,
-        snapshot_id=facts.snapshot_id,
-        table_uuid=facts.table_uuid,
-        files_part=_add_part(parts, facts.files) if facts.files is not None else None,
-        own=source.own,
-        columns=proof.columns,
-        eras=source.eras,
-        era_of=proof.era_of,
-        schemas=facts.schemas if source.columns else (),
-        counts={name: size.rows for name, size in sizes.items()} if facts.kind == "files" and facts.rows_known else {},
-        row_rules=source.rows,
-    )
-
-
-def _find_as_of(target: TargetState, inputs: Iterable[InputState]) -> str:
-    """Newest timestamp in the pinned state: the run's clock, equal for every plan of the same state."""
-    known = [target.base_timestamp_ms, *(facts.newest_ms for facts in inputs)]
-    newest = max((moment for moment in known if moment is not None), default=0)
-    return (EPOCH + timedelta(milliseconds=newest)).isoformat(timespec="milliseconds").replace("+00:00", "Z")

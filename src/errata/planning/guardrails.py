@@ -7,51 +7,28 @@ of ``schema`` allows columns that the transform leaves out to be written as NULL
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from errata.model.duration import subtract_duration
-from errata.model.manifest import Code, Estimate, Override
-from errata.model.partition import NULL, end_of, format_ranges, parse_list
-from errata.model.product import Limits, Product
+from errata.model.manifest import Override
+from errata.model.partition import NULL, end_of, parse_list
 from errata.model.side_tables import is_side_table_mode
 from errata.model.table import ROW_LINEAGE
 from errata.planning.guardrail_result import GuardrailResult
-from errata.planning.request import RULES, Request, list_input_partitions
+from errata.planning.plan_command import format_plan_command
+from errata.planning.plan_context import PlanContext
+from errata.planning.request import RULES
 from errata.planning.restore import check_restore
 from errata.planning.schema import find_new_columns, find_schema_problems, find_side_table_problems
 from errata.planning.shared_files import check_rewrite
+from errata.planning.source_rules import check_empty, check_source_missing, check_source_retention
 from errata.planning.unnameable import describe_unnameable
-from errata.ports.tables import ActiveRun, InputState, PastTarget, TargetState
 
 _FEW_RETRIES = 10
-_SHOWN = 12
+_LIMITS = {"rows": "max_rows", "bytes": "max_bytes", "cost": "max_usd"}
 _STREAMING = "streaming:"
-
-
-@dataclass(frozen=True, slots=True)
-class PlanContext:
-    """Everything the rules look at."""
-
-    request: Request
-    product: Product
-    limits: Limits
-    partitions: tuple[str, ...]
-    target: TargetState
-    inputs: Mapping[str, InputState]
-    code: Code
-    estimate: Estimate
-    now: datetime
-    active_runs: Sequence[ActiveRun] = ()
-    beside: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)  # columns by side table; None: absent
-    held: PastTarget | None = None  # snapshot that a restore puts back
-    core_hour_usd: str = "0"
-
-    def folded(self, partitions: Sequence[str]) -> str:
-        """Format partitions as ranges, cut short because results are stored for good."""
-        return format_ranges(self.product.target.grain, partitions, _SHOWN)
 
 
 def check_guardrails(world: PlanContext) -> tuple[GuardrailResult, ...]:
@@ -88,7 +65,9 @@ def _apply_override(verdict: GuardrailResult, why: str | None) -> GuardrailResul
 def _check_range(world: PlanContext) -> Iterator[GuardrailResult]:
     count, most = len(world.partitions), world.limits.max_partitions
     if count > most:
-        yield GuardrailResult("range", "refuse", f"{count:,} partitions asked for; max_partitions is {most:,}")
+        text = f"{count:,} partitions asked for; limits.max_partitions is {most:,}"
+        look = world.command_for(world.partitions[:most], f"in steps of at most {most:,}, the first")
+        yield GuardrailResult("range", "refuse", text, look=look)
     else:
         new = [name for name in world.partitions if name not in world.target.partitions]
         gap = f"; {len(new):,} not in the table yet: {world.folded(new)}" if new else ""
@@ -106,9 +85,9 @@ def _check_recent(world: PlanContext) -> Iterator[GuardrailResult]:
     dated = [name for name in world.partitions if name != NULL]
     hit = [name for name in dated if end_of(grain, name) > limit]
     if hit:
-        yield GuardrailResult(
-            "recent", "refuse", f"{world.folded(hit)} closed less than {protect} ago (protect.recent)"
-        )
+        text = f"{world.folded(hit)} closed less than {protect} ago (protect.recent)"
+        look = (f"wait until they are {protect} old: late rows may still arrive", *world.command_without(hit))
+        yield GuardrailResult("recent", "refuse", text, look=look)
     else:
         yield GuardrailResult("recent", "ok", f"every partition closed at least {protect} ago")
 
@@ -119,70 +98,12 @@ def _check_locked(world: PlanContext) -> Iterator[GuardrailResult]:
         locked.update(parse_list(world.product.target.grain, item))
     hit = [name for name in world.partitions if name in locked]
     if hit:
-        yield GuardrailResult("locked", "refuse", f"{world.folded(hit)} locked (protect.locked: closed books)")
+        be = "is" if len(hit) == 1 else "are"
+        text = f"{world.folded(hit)} {be} locked (protect.locked: closed books)"
+        look = (f"ask {world.product.owner}, who closed these books", *world.command_without(hit))
+        yield GuardrailResult("locked", "refuse", text, look=look)
     else:
         yield GuardrailResult("locked", "ok", "no partition is locked")
-
-
-def _find_missing(world: PlanContext, facts: InputState) -> tuple[list[str], list[str]]:
-    """Missing partitions of an input: those in scope, and those needed only for look-back or look-ahead."""
-    source = next(item for item in world.product.inputs if item.name == facts.name)
-    asked = () if facts.whole else list_input_partitions(source, world.product.target.grain, world.partitions)
-    scope = set(world.partitions)
-    if source.own:
-        asked = tuple(name for name in asked if name not in scope)  # the run computes the others itself
-    missing = [name for name in asked if name not in facts.partitions]
-    return [name for name in missing if name in scope], [name for name in missing if name not in scope]
-
-
-def _check_source_missing(world: PlanContext) -> Iterator[GuardrailResult]:
-    complete = True
-    for facts in world.inputs.values():
-        inside, around = _find_missing(world, facts)
-        if inside:
-            count = f"{len(inside):,} of {len(world.partitions):,} partitions"
-            yield GuardrailResult("source-missing", "refuse", f"{facts.name}: {count} missing: {world.folded(inside)}")
-        if around:
-            yield GuardrailResult(
-                "source-missing", "warn", f"{facts.name}: look-back is short of {world.folded(around)}"
-            )
-        complete = complete and not inside and not around
-    if complete:
-        total = len(world.partitions)
-        yield GuardrailResult(
-            "source-missing", "ok", f"{total:,} of {total:,} partitions present in every partitioned source"
-        )
-
-
-def _check_source_retention(world: PlanContext) -> Iterator[GuardrailResult]:
-    passed = False
-    for facts in world.inputs.values():
-        inside, around = _find_missing(world, facts)
-        oldest = facts.oldest
-        gone = [name for name in (*around, *inside) if oldest is not None and name != NULL and name < oldest]
-        if gone:
-            passed = True
-            text = f"{facts.name} begins at {oldest}; {world.folded(gone)} are older: retention has probably passed"
-            yield GuardrailResult("source-retention", "warn", text)
-    if not passed:
-        yield GuardrailResult("source-retention", "ok", "no source begins after what is asked for")
-
-
-def _check_empty(world: PlanContext) -> Iterator[GuardrailResult]:
-    scope, found = set(world.partitions), False
-    for facts in world.inputs.values():
-        hit = [
-            name
-            for name, size in facts.partitions.items()
-            if name in scope and (size.bytes == 0 or (facts.rows_known and size.rows == 0))
-        ]
-        if hit:
-            found = True
-            yield GuardrailResult(
-                "empty", "refuse", f"{facts.name}: no rows in {world.folded(hit)}; they would be emptied"
-            )
-    if not found:
-        yield GuardrailResult("empty", "ok", "no source partition is empty")
 
 
 def _check_overlap(world: PlanContext) -> Iterator[GuardrailResult]:
@@ -191,11 +112,12 @@ def _check_overlap(world: PlanContext) -> Iterator[GuardrailResult]:
         both = scope & run.partitions if run.table == world.target.table else frozenset()
         if both and run.run_id != world.request.supersede:
             found = True
-            text = (
-                f"run {run.run_id} ({run.state}) holds {world.folded(sorted(both))}; "
-                f"--supersede {run.run_id} plans in its place"
+            look = (
+                f"errata status {run.run_id}",
+                f"then plan in its place: {format_plan_command(world.request, supersede=run.run_id)}",
             )
-            yield GuardrailResult("overlap", "refuse", text)
+            text = f"run {run.run_id} ({run.state}) holds {world.folded(sorted(both))}"
+            yield GuardrailResult("overlap", "refuse", text, look=look)
     if not found:
         yield GuardrailResult("overlap", "ok", "no other active run on these partitions")
 
@@ -206,15 +128,18 @@ def _check_append(world: PlanContext) -> Iterator[GuardrailResult]:
     full = [name for name in world.partitions if world.target.expected.get(name) or name in world.target.partitions]
     if full:
         count = f"{len(full):,} of {len(world.partitions):,} partitions"
-        text = f"{count} are not empty: {world.folded(full)}; mode append only adds, another mode corrects"
-        yield GuardrailResult("append", "refuse", text, final=True)
+        text = f"{count} are not empty: {world.folded(full)}; publish.mode append only adds rows"
+        look = ("set publish.mode in the product file to one that corrects, such as replace_partitions",)
+        yield GuardrailResult("append", "refuse", text, final=True, look=(*look, *world.command_without(full)))
     else:
         yield GuardrailResult("append", "ok", f"all {len(world.partitions):,} partitions are empty")
 
 
 def _check_restore_rule(world: PlanContext) -> Iterator[GuardrailResult]:
     if world.held is not None:
-        yield from check_restore(world.held, world.product.target.grain, world.partitions)
+        look = (f"errata history {world.target.table} {world.partitions[0]}",)
+        for result in check_restore(world.held, world.product.target.grain, world.partitions):
+            yield replace(result, look=look) if result.level == "refuse" else result
 
 
 def _check_cap(
@@ -225,7 +150,8 @@ def _check_cap(
     if not is_known:
         return GuardrailResult(rule, "warn", f"unknown, source files are not opened; the limit is {most:,}{unit}")
     if found > most:
-        return GuardrailResult(rule, "refuse", f"{found:,}{unit} estimated; the limit is {most:,}{unit}")
+        look = (f"plan fewer partitions at a time; limits.{_LIMITS[rule]} in errata.yaml is the limit",)
+        return GuardrailResult(rule, "refuse", f"{found:,}{unit} estimated; the limit is {most:,}{unit}", look=look)
     return GuardrailResult(rule, "ok", f"{found:,} ≤ {most:,}{unit}")
 
 
@@ -245,7 +171,8 @@ def _check_cost(world: PlanContext) -> Iterator[GuardrailResult]:
     most = world.limits.max_usd
     if most is not None and Decimal(world.core_hour_usd) <= 0:
         found = f"limits.max_usd is {most} and price.core_hour_usd is {world.core_hour_usd}, so no run could reach it"
-        yield GuardrailResult("cost", "refuse", f"{found}; give a price or take the limit out")
+        look = ("set price.core_hour_usd in errata.yaml, or remove limits.max_usd",)
+        yield GuardrailResult("cost", "refuse", found, look=look)
         return
     yield _check_cap("cost", Decimal(world.estimate.usd), None if most is None else Decimal(most), " USD")
 
@@ -260,7 +187,8 @@ def _check_streaming_readers(world: PlanContext) -> Iterator[GuardrailResult]:
         yield GuardrailResult("streaming-readers", "ok", f"{', '.join(streams)}: {world.target.table} is not touched")
     elif streams:
         text = f"{', '.join(streams)}: a stream fails on the overwrite, or skips it and never sees the correction"
-        yield GuardrailResult("streaming-readers", "refuse", text)
+        look = ("ask who runs these streams; publish.mode corrections leaves the table as it is for them",)
+        yield GuardrailResult("streaming-readers", "refuse", text, look=look)
     else:
         yield GuardrailResult("streaming-readers", "ok", "no consumer is declared as streaming")
 
@@ -283,7 +211,8 @@ def _check_schema(world: PlanContext) -> Iterator[GuardrailResult]:
         *find_side_table_problems(world.product, world.target, world.beside),
     )
     for problem in problems:
-        yield GuardrailResult("schema", "refuse", problem, final=True)
+        look = ("errata check names the file and the line", "correct it there, or the table, and plan again")
+        yield GuardrailResult("schema", "refuse", problem, final=True, look=look)
     if problems:
         return
     new = find_new_columns(world.product.target, world.target)
@@ -320,9 +249,9 @@ _RULES: dict[str, Callable[[PlanContext], Iterator[GuardrailResult]]] = {
     "range": _check_range,
     "recent": _check_recent,
     "locked": _check_locked,
-    "source-missing": _check_source_missing,
-    "source-retention": _check_source_retention,
-    "empty": _check_empty,
+    "source-missing": check_source_missing,
+    "source-retention": check_source_retention,
+    "empty": check_empty,
     "overlap": _check_overlap,
     "append": _check_append,
     "restore": _check_restore_rule,

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from errata.model.diff import OutsideScope
 from errata.model.manifest import ExpectedFile, SourceFile, TargetPin
+from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
 from errata.model.product import Input
 from errata.model.table import Departure, History
@@ -107,6 +108,7 @@ class InputState:
     problem: str | None = None  # why the plan is refused
     schemas: tuple[Mapping[str, str], ...] = ()  # column → type; ``SourceFile.schema`` is an index into this
     unreadable: Mapping[str, str] = field(default_factory=dict)  # files whose schema could not be read → why
+    near_miss: NearMiss | None = None  # where the search for the first missing partition ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,9 @@ class InputReader(Protocol):
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
         """State of the requested partitions (look-back included); raises ``NotFound`` or ``EngineError``."""
+
+    def find_near_miss(self, source: Input) -> NearMiss | None:
+        """Where the search for any file of the input ended; None if a file matches, and for a table."""
 
 
 class TableReader(Protocol):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from errata.ledger import Ledger
 from errata.model.manifest import Code
+from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.product.throttle import Throttle
@@ -82,6 +83,10 @@ class MemoryEngines:
         """See the port. A function given for the product replaces its code, which then need not exist."""
         if product.name not in self._transforms:
             refuse_broken_transform(self._project, product, self.tables)
+
+    def find_near_miss(self, source: Input) -> NearMiss | None:
+        """See the port of inputs."""
+        return self._real.sources.find_near_miss(source) if source.files else None
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's current code, as a real plan describes it."""

@@ -9,6 +9,7 @@ from errata.canonical import digest_of
 from errata.errors import UsageError
 from errata.model.diff import OutsideScope
 from errata.model.manifest import ExpectedFile, TargetPin
+from errata.model.near_miss import NearMiss
 from errata.model.partition import NULL, Grain
 from errata.model.product import Input
 from errata.model.table import DataFile, group_by_partition
@@ -112,6 +113,10 @@ class MemoryReaders:
             problem=problem,
             schemas=(kinds,) if source.needs_schema else (),
         )
+
+    def find_near_miss(self, _source: Input) -> NearMiss | None:
+        """See the port."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from errata.canonical import digest_of
 from errata.errors import SetupError
 from errata.ledger import Ledger
 from errata.model.manifest import Code, TargetPin
+from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.product.throttle import Throttle
@@ -110,7 +111,7 @@ class ProjectEngines:
     @property
     def inputs(self) -> InputReader:
         """Inputs, tables or files."""
-        return _InputRouter(self.metadata, self.sources)
+        return InputRouter(self.metadata, self.sources)
 
     @cached_property
     def pins(self) -> TagKeeper:
@@ -316,13 +317,19 @@ class ProjectEngines:
 
 
 @dataclass(frozen=True, slots=True)
-class _InputRouter:
+class InputRouter:
+    """Reads inputs, each from where it is."""
+
     tables: IcebergMetadata
     files: FileSource
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
         """Read a table input from the catalog, a file input from the file listing."""
         return (self.tables if source.table else self.files).read_input(source, grain, partitions)
+
+    def find_near_miss(self, source: Input) -> NearMiss | None:
+        """Search for the files of an input."""
+        return (self.tables if source.table else self.files).find_near_miss(source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from errata.commands.plan.plan import make_plan, override_hint
+from errata.commands.plan.plan import make_plan, refusal_hint
 from errata.ledger import Ledger
 from errata.model.audit import Actor
 from errata.model.partition import Grain
@@ -95,9 +95,17 @@ def test_own_output_is_known_from_the_target_and_never_read_again(tmp_path: Path
     assert seen == ["raw"]
 
 
-def test_a_refused_plan_says_which_rules_can_be_set_aside():
-    """By name, and none where no override helps."""
-    overlap, cost = (GuardrailResult(rule, "refuse", "no") for rule in ("overlap", "cost"))
+def test_a_refusal_says_what_to_look_at_first_and_the_override_last():
+    """Each refusing rule adds its lines once; a rule that nothing sets aside leaves no override to offer."""
+    look = ("errata status bf-1", "then plan in its place: errata plan fin.daily --supersede bf-1")
+    overlap, cost = GuardrailResult("overlap", "refuse", "no", look=look), GuardrailResult("cost", "refuse", "no")
     append = GuardrailResult("append", "refuse", "no", final=True)
-    assert override_hint([overlap, cost]).endswith('--override overlap="WHY" --override cost="WHY"')
-    assert override_hint([overlap, append]) == "no override sets aside append: ask for something else"
+    asked = Request("fin.daily", "FX bug", "ana", "2026-01-01", "2026-02-01")
+    assert refusal_hint(asked, [overlap, overlap, cost]).splitlines() == [
+        *look,
+        (
+            "or override, on the record: errata plan fin.daily --from 2026-01-01 --to 2026-02-01 --reason 'FX bug' "
+            '--override overlap="WHY" --override cost="WHY"'
+        ),
+    ]
+    assert refusal_hint(asked, [overlap, append]).splitlines() == [*look, "no override sets aside append"]

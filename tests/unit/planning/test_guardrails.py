@@ -7,8 +7,10 @@ from decimal import Decimal
 import pytest
 
 from errata.model.manifest import Override
+from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain, from_ordinal
 from errata.model.product import Input, Limits
+from errata.planning.build import Plan
 from errata.planning.request import RULES
 from errata.ports.tables import ActiveRun, PartitionSize
 from unit.planning.worlds import (
@@ -126,6 +128,61 @@ def test_a_named_override_sets_one_rule_aside_and_is_sealed(rule: str):
     assert made.manifest is not None
     assert made.manifest.overrides == (Override(rule, "agreed with Bo"),)
     assert [v for v in made.verdicts if v.rule != rule] == [v for v in before.verdicts if v.rule != rule]
+
+
+REFUSING = {rule: case for rule, case in CASES.items() if rule not in ("dirty-tree", "live-retries")}
+
+
+@pytest.mark.parametrize("rule", [*REFUSING, "append", "schema"])
+def test_every_refusal_says_what_to_look_at_or_to_type_first(rule: str):
+    """A named override is the last way out, never the only one that a person is told."""
+    more = {
+        "append": {"product": replace(PRODUCT, publish=replace(PRODUCT.publish, mode="append"))},
+        "schema": {"product": replace(PRODUCT, target=replace(PRODUCT.target, key=("nope",)))},
+    }
+    made = plan(**(REFUSING | more)[rule])
+    refused = [verdict for verdict in made.verdicts if verdict.level == "refuse"]
+    assert refused
+    assert all(verdict.look for verdict in refused)
+    assert not any("--override" in line for verdict in refused for line in verdict.look)
+
+
+def look_of(made: Plan, rule: str) -> tuple[str, ...]:
+    (verdict,) = [verdict for verdict in made.verdicts if verdict.rule == rule and verdict.level == "refuse"]
+    return verdict.look
+
+
+def test_an_overlap_names_the_run_its_state_and_the_command_that_replaces_it():
+    """The state is in the verdict; the hint looks at the run first and then supersedes it."""
+    made = plan(ask(partitions="2026-01-01..2026-01-03"), active_runs=(OTHER,))
+    assert message(made, "overlap") == "run bf-1 (running) holds 2026-01-02 … 2026-01-03"
+    assert look_of(made, "overlap") == (
+        "errata status bf-1",
+        (
+            "then plan in its place: errata plan fin.daily_revenue --partitions 2026-01-01..2026-01-03 "
+            "--reason 'FX bug FIN-231' --supersede bf-1"
+        ),
+    )
+
+
+def test_a_missing_source_names_the_pattern_and_the_nearest_directory():
+    """The person sees where was searched and what is there, and can plan the days that exist."""
+    inputs = without("transactions", "2026-01-03")
+    miss = NearMiss("raw/day={day}/*.parquet", "raw", ("day=2026-01-01", "day=2026-01-02"))
+    inputs["transactions"] = replace(inputs["transactions"], near_miss=miss)
+    made = plan(ask(partitions="2026-01-02..2026-01-03"), inputs=inputs)
+    assert f"missing: 2026-01-03; searched {inputs['transactions'].location}" in message(made, "source-missing")
+    first, then = look_of(made, "source-missing")
+    assert first == "look at the source first: the nearest directory, raw, has day=2026-01-01, day=2026-01-02"
+    assert then.startswith("then the others: errata plan fin.daily_revenue --partitions 2026-01-02 --reason")
+
+
+def test_a_range_that_is_too_long_comes_with_its_first_step():
+    """The command plans as many partitions as the limit allows, oldest first."""
+    made = plan(project=replace(PROJECT, limits=Limits(3)))
+    assert look_of(made, "range")[0].startswith(
+        "in steps of at most 3, the first: errata plan fin.daily_revenue --partitions 2026-01-01..2026-01-03 "
+    )
 
 
 @pytest.mark.parametrize("price", ["0", "0.00"])

@@ -21,6 +21,7 @@ from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_tags
 from errata.planning.estimate import count_busy_seconds, count_worker_cores
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.input_conditions import with_delete_condition, with_row_rules
+from errata.planning.plan_command import format_plan_command
 from errata.planning.request import Request, list_input_partitions, resolve_partitions
 from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
 from errata.planning.rule_check import refuse_flawed_rules
@@ -44,7 +45,7 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
             f"the plan was refused by {len(refused)} of {len(plan.verdicts)} rules: "
             + "; ".join(f"{verdict.rule}: {verdict.message}" for verdict in refused),
             state="nothing was planned; no table was touched",
-            hint=override_hint(refused),
+            hint=refusal_hint(request, refused),
             plan=view,
         )
     refuse_hidden_refs(workspace, plan.manifest.target.table)
@@ -70,12 +71,13 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
     return plan_view(workspace, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
 
 
-def override_hint(refused: Sequence[GuardrailResult]) -> str:
-    """How to override the rules that refused, or which of them cannot be overridden."""
+def refusal_hint(request: Request, refused: Sequence[GuardrailResult]) -> str:
+    """What to look at first and what to type instead, and last the override, if there is one."""
+    lines = list(dict.fromkeys(line for verdict in refused for line in verdict.look))
     if final := dict.fromkeys(verdict.rule for verdict in refused if verdict.final):
-        return f"no override sets aside {', '.join(final)}: ask for something else"
+        return "\n".join([*lines, f"no override sets aside {', '.join(final)}"])
     rules = dict.fromkeys(verdict.rule for verdict in refused)
-    return "set aside by name, which goes into the manifest: " + " ".join(f'--override {one}="WHY"' for one in rules)
+    return "\n".join([*lines, f"or override, on the record: {format_plan_command(request, overrides=rules)}"])
 
 
 def _resolve_superseded(workspace: Workspace, request: Request) -> Request:

@@ -43,6 +43,7 @@ def try_partitions(
         raise PlanRefused(
             f"the trial was refused: {'; '.join(f'{verdict.rule}: {verdict.message}' for verdict in refused)}",
             state="nothing was computed",
+            hint="\n".join(dict.fromkeys(line for verdict in refused for line in verdict.look[:1])),
             plan=refused_view(workspace.product(product), plan),
         )
     # imported late: the SQL parser takes half a second to import

@@ -17,6 +17,7 @@ from errata.model.partition import NULL, Grain, parse_partition, start_of, value
 
 _PLACEHOLDER = re.compile(r"\{(?P<column>[A-Za-z_]\w*)(?::(?P<format>[^{}]+))?\}")
 _SLASH = re.compile(r"/(?![^{}]*\})")  # but not a slash inside a placeholder's format
+_DIRECTIVE = re.compile(r"%-?[A-Za-z]")
 _GLOB = re.compile(r"[*?\[]")
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _DOT_SEGMENTS = {".", ".."}
@@ -114,6 +115,24 @@ def _matches_globs(globs: Sequence[str], names: Sequence[str]) -> bool:
     if globs[0] == "**":
         return any(_matches_globs(globs[1:], names[n:]) for n in range(len(names) + 1))
     return bool(names) and fnmatchcase(names[0], globs[0]) and _matches_globs(globs[1:], names[1:])
+
+
+def is_glob(segment: str) -> bool:
+    """Whether a segment matches more than one name."""
+    return bool(_GLOB.search(segment))
+
+
+def open_placeholders(path: str) -> tuple[str, ...]:
+    """The segments of a pattern with globs in place of the partition.
+
+    >>> open_placeholders("raw/day={day}/*.parquet"), open_placeholders("raw/{day:%Y/%m}/x")
+    (('raw', 'day=*', '*.parquet'), ('raw', '*', '*', 'x'))
+    """
+
+    def glob(found: re.Match[str]) -> str:
+        return _DIRECTIVE.sub("*", found["format"]) if found["format"] else "*"
+
+    return tuple(_PLACEHOLDER.sub(glob, path).split("/"))
 
 
 def _fill_placeholders(segment: str, grain: Grain, partition: str | None, *, is_glob: bool) -> str:

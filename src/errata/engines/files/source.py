@@ -25,9 +25,11 @@ from errata.engines.files.pattern import (
     placeholder_column,
     split_scheme,
 )
+from errata.engines.files.search import find_near_miss
 from errata.engines.s3 import to_pyarrow_arguments
 from errata.errors import EngineError, UsageError
 from errata.model.manifest import SourceFile
+from errata.model.near_miss import NearMiss
 from errata.model.partition import WHOLE, Grain
 from errata.model.product import S3, Input
 from errata.ports.tables import InputReader, InputState, PartitionSize
@@ -63,6 +65,7 @@ class FileSource:
         files, schemas = _number_schemas(files, footers)
         sizes = {name: _build_size(listed, footers) for name, listed in files.items()}
         whole = sizes.get(WHOLE, _build_size((), {})) if WHOLE in places else None
+        missing = next((name for name in places if name not in sizes), None)
         return InputState(
             name=source.name,
             kind="files",
@@ -77,7 +80,28 @@ class FileSource:
             note="" if source.needs_schema else "rows unknown: source files are not opened",
             schemas=schemas,
             unreadable={path: footer.problem for path, footer in footers.items() if footer.problem},
+            near_miss=None if missing is None else self._search(source.files, scheme, _join(places[missing])),
         )
+
+    def find_near_miss(self, source: Input) -> NearMiss | None:
+        """Where the search for any file of the input ended; None if there is one."""
+        scheme, path = self._resolve_pattern(source.files or "")
+        return self._search(source.files or "", scheme, path)
+
+    def _search(self, pattern: str, scheme: str, path: str) -> NearMiss | None:
+        from pyarrow.fs import FileSelector
+
+        def list_directory(place: str, *, is_deep: bool) -> dict[str, bool] | None:
+            # the root of a file system has no name
+            (info,) = self._get_file_infos(scheme, [place or "/"])
+            if info.type.name != "Directory":
+                return None
+            listed = self._get_file_infos(scheme, FileSelector(place or "/", recursive=is_deep))
+            return {one.path.removeprefix(f"{place}/"): one.type.name == "File" for one in listed}
+
+        found = find_near_miss(pattern, path, list_directory)
+        # a place in the project is shown as its files write it
+        return found and replace(found, directory=found.directory.removeprefix(f"{self._root.rstrip('/')}/"))
 
     def _read_footers(self, scheme: str, files: Mapping[str, Sequence[SourceFile]]) -> dict[str, Footer]:
         pinned = [file.path for listed in files.values() for file in listed]
@@ -226,6 +250,11 @@ def _describe_change(file: SourceFile, state: tuple[int, str] | None) -> str | N
     if version != file.version:
         return f"{file.path} changed: {file.version} was pinned, {version} is there"
     return None
+
+
+def _join(place: FileLocation) -> str:
+    """The path of a location, as one pattern."""
+    return "/".join((place.directory, *place.segments))
 
 
 def _list_parents(path: str, root: str) -> list[str]:

@@ -7,12 +7,14 @@ from one metadata version: the table is loaded once per call and never refreshed
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from errata.engines.failures import cause_of
 from errata.engines.iceberg.catalogs import pyiceberg_properties, split_table, sqlite_path
 from errata.errors import EngineError, ErrataError, NotFound, SetupError, UsageError
+from errata.model.near_miss import NearMiss, describe_entries
 from errata.model.partition import Grain
 from errata.model.product import Catalog, Input
 from errata.model.refs import PREFIX
@@ -55,6 +57,31 @@ class TableLoader:
             raise
         except Exception as problem:  # catalogs raise their drivers' exceptions, which have no common base
             raise EngineError(f"table {table} could not be read: {describe_error(problem)}", table=table) from problem
+
+    def load_named(self, table: str) -> Table:
+        """Like :meth:`load`, for a table that a person named: an error says what is there instead."""
+        try:
+            return self.load(table)
+        except NotFound as missing:
+            if "table" not in missing.fields:
+                raise
+            name, identifier = split_table(table)
+            said = f"table {table} was not found in catalog {name}; {self._describe_others(name, identifier)}"
+            raise NotFound(said, hint=missing.hint, **missing.fields) from None
+
+    def _describe_others(self, name: str, identifier: tuple[str, ...]) -> str:
+        """Tables of the namespace, or the namespaces, for someone who misspelt one of them."""
+        catalog, namespace = self.open(name), identifier[:-1]
+        place = f"{name}.{'.'.join(namespace)}"
+        try:
+            spaces = sorted(".".join(one) for one in catalog.list_namespaces())
+            if ".".join(namespace) not in spaces:
+                return f"there is no namespace {place}; the catalog has {describe_entries(spaces)}"
+            names = sorted(one[-1] for one in catalog.list_tables(namespace))
+            near = get_close_matches(identifier[-1], names, 1)
+        except Exception as problem:  # noqa: BLE001 (as in load; the table is missing in any case)
+            return f"its tables cannot be listed: {describe_error(problem)}"
+        return f"nearest: {place}.{near[0]}" if near else f"{place} has {describe_entries(names)}"
 
     def reach(self, name: str) -> int:
         """Number of top-level namespaces in the catalog; raises if it does not answer."""
@@ -159,7 +186,7 @@ class IcebergMetadata:
         """Columns and partition fields, for `check` and `adopt`."""
         from errata.engines.iceberg.metadata.partition_fields import list_columns, list_partition_fields
 
-        found = self._tables.load(table)
+        found = self._tables.load_named(table)
         schema, snapshot = found.schema(), found.metadata.current_snapshot()
         return TableDescription(
             table=table,
@@ -181,7 +208,7 @@ class IcebergMetadata:
             list_partition_fields,
         )
 
-        found = self._tables.load(table)
+        found = self._tables.load_named(table)
         schema, spec, snapshot = found.schema(), found.spec(), found.metadata.current_snapshot()
         live = scan_target(found, snapshot, column, grain, partitions)
         return TargetState(
@@ -214,7 +241,7 @@ class IcebergMetadata:
 
         if source.table is None:
             raise UsageError(f"input {source.name} names no table")
-        found = self._tables.load(source.table)
+        found = self._tables.load_named(source.table)
         snapshot, problem = _resolve_version(found, source)
         known = {field.name: str(field.field_type) for field in found.schema().fields}
         if source.partition is not None and source.partition not in known:
@@ -235,6 +262,10 @@ class IcebergMetadata:
             problem=problem,
             schemas=(_read_snapshot_types(found, snapshot),) if source.needs_schema else (),
         )
+
+    def find_near_miss(self, _source: Input) -> NearMiss | None:
+        """None: a table is named, not searched for."""
+        return None
 
 
 def _resolve_version(table: Table, source: Input) -> tuple[Snapshot | None, str | None]:

@@ -1,0 +1,96 @@
+"""What a manifest pins: the target, each input, and the newest moment of both. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from errata.canonical import canonical_bytes, sha256
+from errata.model.manifest import InputPin, TargetPin
+from errata.model.partition import EPOCH, WHOLE
+from errata.model.product import Input, Product
+from errata.planning.era_coverage import check_coverage
+from errata.planning.plan_context import PlanContext
+from errata.planning.request import count_look_steps, list_input_partitions
+from errata.planning.schema import find_new_columns
+from errata.planning.shared_files import find_partition_unit, find_rewrite
+from errata.ports.tables import InputState, TargetState
+
+
+def _add_part(parts: dict[str, bytes], value: object) -> str:
+    content = canonical_bytes(value)
+    digest = sha256(content)
+    parts[digest] = content
+    return digest
+
+
+def build_target_pin(product: Product, facts: TargetState, parts: dict[str, bytes]) -> TargetPin | None:
+    """The target as it is now; its lists go into ``parts``. None if it has no such partitions."""
+    field = find_partition_unit(product.target, facts)
+    if field is None:
+        return None
+    new, rewrite = find_new_columns(product.target, facts), find_rewrite(product.target, facts)
+    return TargetPin(
+        table=facts.table,
+        table_uuid=facts.table_uuid,
+        base_snapshot_id=facts.base_snapshot_id,
+        schema_id=facts.schema_id,
+        spec_id=facts.spec_id,
+        column=field.column,
+        column_type=field.column_type,
+        transform=field.transform,
+        grain=product.target.grain,
+        columns={column.name: column.type for column in facts.columns} | {column.name: column.type for column in new},
+        key=product.target.key,
+        expected_part=_add_part(parts, facts.expected),
+        fingerprints=facts.fingerprints,
+        total_partitions=len(facts.partitions),
+        required=tuple(column.name for column in facts.columns if column.required),
+        last_column_id=facts.last_column_id if new else 0,
+        new_columns=new,
+        mode="rewrite" if rewrite else "metadata",
+        rewrite=rewrite,
+    )
+
+
+def build_input_pin(world: PlanContext, source: Input, facts: InputState, parts: dict[str, bytes]) -> InputPin:
+    """An input as it is now; its files go into ``parts``."""
+    grain = world.product.target.grain
+    back, ahead = count_look_steps(source, grain) if source.partition else (0, 0)
+    sizes = facts.partitions if facts.whole is None else {WHOLE: facts.whole}
+    field = find_partition_unit(world.product.target, world.target)
+    asked = list_input_partitions(source, grain, world.partitions)
+    proof = check_coverage(source, facts, grain, field.column_type if field else None, asked)
+    return InputPin(
+        name=source.name,
+        kind=facts.kind,
+        location=facts.location,
+        partition=source.partition,
+        column_type=facts.column_type or source.columns.get(source.partition or ""),
+        lookback=back,
+        lookahead=ahead,
+        input_partitions=asked,
+        fingerprints={name: size.fingerprint for name, size in sizes.items() if size.fingerprint},
+        rows=sum(size.rows for size in sizes.values()),
+        bytes=sum(size.bytes for size in sizes.values()),
+        file_count=sum(size.files for size in sizes.values()),
+        reference=source.reference,
+        version=source.version,
+        snapshot_id=facts.snapshot_id,
+        table_uuid=facts.table_uuid,
+        files_part=_add_part(parts, facts.files) if facts.files is not None else None,
+        own=source.own,
+        columns=proof.columns,
+        eras=source.eras,
+        era_of=proof.era_of,
+        schemas=facts.schemas if source.columns else (),
+        counts={name: size.rows for name, size in sizes.items()} if facts.kind == "files" and facts.rows_known else {},
+        row_rules=source.rows,
+    )
+
+
+def find_as_of(target: TargetState, inputs: Iterable[InputState]) -> str:
+    """Newest timestamp in the pinned state: the run's clock, equal for every plan of the same state."""
+    known = [target.base_timestamp_ms, *(facts.newest_ms for facts in inputs)]
+    newest = max((moment for moment in known if moment is not None), default=0)
+    return (EPOCH + timedelta(milliseconds=newest)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
