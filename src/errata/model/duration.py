@@ -20,8 +20,6 @@ DURATION = r"\d{1,6}(h|d|w|mo|y)"
 LENGTH = r"\d{1,6}(s|min|h|d)"
 """Grammar of a length, for schemas."""
 
-HOLD = r"\d{1,6}(s|m|min|h|d)"
-"""Grammar of the hold between two publications, where ``30m`` cannot be mistaken for 30 months."""
 
 _HOURS = {"h": 1, "d": 24, "w": 168}
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Any
 
-from errata.model.duration import DURATION, HOLD, LENGTH, to_days, to_seconds
+from errata.model.duration import DURATION, LENGTH, to_days, to_seconds
 from errata.model.file_keys import Value
 from errata.model.types import SCALARS, normalize_type
 
@@ -153,10 +153,9 @@ def _parse_length(value: Any) -> int:
 def _parse_hold(value: Any) -> str:
     what = "a whole number and s, min, h or d, such as 30min"
     text = _require_text(value, what)
-    written = text.removesuffix("m") + "min" if re.fullmatch(r"\d+m", text, re.ASCII) else text
-    if not re.fullmatch(HOLD, text, re.ASCII) or not 0 < to_seconds(written) <= _LONGEST_HOLD:
+    if not re.fullmatch(LENGTH, text, re.ASCII) or not 0 < to_seconds(text) <= _LONGEST_HOLD:
         raise expected(f"{what}, at most 30d")
-    return written
+    return text
 
 
 def _parse_duration(value: Any) -> str:
@@ -309,7 +308,7 @@ LengthText = Annotated[
         _build_matcher(LENGTH, "a whole number and s, min, h or d, such as 5min", numbers=True), _build_pattern(LENGTH)
     ),
 ]
-HoldText = Annotated[str, Value(_parse_hold, _build_pattern(HOLD))]
+HoldText = Annotated[str, Value(_parse_hold, _build_pattern(LENGTH))]
 Span = Annotated[str, _build_named(_SPAN, "hours such as 22:00-06:00; 24:00 may end them")]
 Query = Annotated[str, Value(_parse_query, _TEXT)]
 Expression = Annotated[str, Value(_parse_expression, _TEXT)]

@@ -6,36 +6,64 @@ Reads project files, and tables only through the given reader. Changes nothing a
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path as FilePath
 
 from errata.errors import ErrataError
+from errata.model.near_miss import describe_entries
 from errata.model.partition import Grain
-from errata.model.product import INEXACT, Input, Product, Project, Role
+from errata.model.product import INEXACT, Input, Metric, Product, Project, Role
 from errata.model.product.erasure import SUBJECT, SUBJECT_TYPES
 from errata.model.span import unit_transform
-from errata.ports.tables import PartitionField, TableDescription, TableReader
+from errata.ports.tables import InputReader, PartitionField, TableDescription, TableReader
+from errata.project.load import PROJECT_FILE
 from errata.project.problems import Path, ProblemReport, ProjectProblem
 from errata.project.transform_check import check_transform
 from errata.project.yaml.problem_texts import hint_nearest
 from errata.project.yaml.tree import TreeError, parse_tree
 
+PLACEHOLDER = "CHANGE_ME"
+"""What `errata adopt` writes where only a person knows the value."""
 
-def check_project(project: Project, reader: TableReader | None = None) -> tuple[ProjectProblem, ...]:
-    """Every problem of a loaded project; tables are not checked without a reader."""
-    problems = [*_check_people(project), *_check_alarm(project), *_check_price(project)]
-    problems += _check_erasure(project, reader)
+
+def check_project(
+    project: Project,
+    reader: TableReader | None = None,
+    inputs: InputReader | None = None,
+    misread: Mapping[str, Collection[Path]] | None = None,
+) -> tuple[ProjectProblem, ...]:
+    """Every problem of a project; tables and source files are not checked without a reader.
+
+    ``misread`` has, by file, the mappings of which a key could not be read: nothing more is reported there.
+    """
+    around = misread or {}
+    top = open_report(project, PROJECT_FILE, around.get(PROJECT_FILE, ()))
+    _check_placeholders(top)
+    _check_people(project, top)
+    _check_alarm(project, top)
+    _check_price(project, top)
+    if reader is not None:
+        _check_warehouses(project, top)
+    look = _TableLook(project, reader, top)
+    if any(product.target.subjects for product in project.products.values()):
+        _check_erasure(project, look, top)
+    problems: list[ProjectProblem] = []
     for product in project.products.values():
-        report = open_report(project, product.path)
+        report = open_report(project, product.path, around.get(product.path, ()))
+        _check_placeholders(report)
         check_transform(FilePath(project.root), product, report)
         _check_owner(project, product, report)
-        if reader is not None:
-            _check_target(project, product, reader, report)
-            for source in product.inputs:
-                _check_input(project, source, reader, report)
+        _check_key(product, report)
+        _check_target(product, look, report)
+        for source in product.inputs:
+            _check_input(source, look, report)
+            if inputs is not None and source.files is not None:
+                _check_files(project, source, inputs, report)
         problems += report.problems
-    return tuple(problems)
+    return (*top.problems, *problems)
 
 
 def build_add_columns_sql(table: str, columns: Iterable[str]) -> str:
@@ -43,19 +71,58 @@ def build_add_columns_sql(table: str, columns: Iterable[str]) -> str:
     return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(f'{column} STRING' for column in columns)})"
 
 
-def open_report(project: Project, file: str) -> ProblemReport:
+def open_report(project: Project, file: str, misread: Collection[Path] = ()) -> ProblemReport:
     """A report that knows the lines of a file that has been loaded."""
-    try:
-        root, _ = parse_tree((FilePath(project.root) / file).read_bytes())
-    except (OSError, TreeError):
-        return ProblemReport(file)
-    return ProblemReport(file, root)
+    report = ProblemReport(file)
+    with suppress(OSError, TreeError):
+        report.root = parse_tree((FilePath(project.root) / file).read_bytes())[0]
+    report.misread.update(misread)
+    return report
 
 
-def _check_people(project: Project) -> list[ProjectProblem]:
-    report = open_report(project, "errata.yaml")
+@dataclass(frozen=True, slots=True)
+class _TableLook:
+    """Looks up tables; a catalog that does not answer is one problem of ``errata.yaml``, not one of every table."""
+
+    project: Project
+    reader: TableReader | None
+    top: ProblemReport
+
+    def describe(self, table: str, path: Path, report: ProblemReport) -> TableDescription | None:
+        if self.reader is None or PLACEHOLDER in table:
+            return None
+        try:
+            return self.reader.describe(table)
+        except ErrataError as error:
+            catalog = error.fields.get("catalog")
+            said = self.project.redact(error.message)
+            if catalog is None:
+                report.at(path, said, found=False)
+            elif catalog in self.project.catalogs and not self.top.has_problem(f"catalogs.{catalog}.uri"):
+                self.top.at(("catalogs", catalog, "uri"), said, found=False)
+            return None
+
+
+def _check_placeholders(report: ProblemReport) -> None:
+    """Refuse what `errata adopt` left for a person to fill in."""
+    for path, text in report.iterate_texts():
+        if PLACEHOLDER in text:
+            report.at(path, f"{PLACEHOLDER} was left in; write what belongs here")
+
+
+def _check_warehouses(project: Project, report: ProblemReport) -> None:
+    """Check that a warehouse on this machine exists; one that does not is usually a wrong path."""
+    for name, catalog in project.catalogs.items():
+        place = (catalog.warehouse or "").removeprefix("file://")
+        if place.startswith("/") and not FilePath(place).is_dir():
+            near = next(parent for parent in FilePath(place).parents if parent.is_dir())
+            found = describe_entries(sorted(one.name for one in near.iterdir() if not one.name.startswith(".")))
+            report.at(("catalogs", name, "warehouse"), f"there is no directory {place}; {near} has {found}")
+
+
+def _check_people(project: Project, report: ProblemReport) -> None:
     if project.single_user:
-        return []
+        return
 
     def who(role: Role) -> set[str]:
         return {name for name, person in project.people.items() if role in person.roles}
@@ -73,42 +140,33 @@ def _check_people(project: Project) -> list[ProjectProblem]:
     if publishers and all(project.people[name].service for name in publishers):
         said = "only service accounts have the role publisher; expected a person, who releases and rolls back"
         report.at(("people",), said, found=False)
-    return report.problems
 
 
-def _check_alarm(project: Project) -> list[ProjectProblem]:
+def _check_alarm(project: Project, report: ProblemReport) -> None:
     """Check that the alarm program exists; otherwise its absence would show only on break-glass."""
-    report = open_report(project, "errata.yaml")
     if project.alarm is not None:
         # looked up as it will be started: a name through the PATH, a path from the project's directory
         program = project.alarm.command[0]
         place = program if "/" not in program else str(FilePath(project.root) / program)
         if shutil.which(place) is None:
             report.at(("alarm", "command", 0), "expected a program that can be started", found=False)
-    return report.problems
 
 
-def _check_price(project: Project) -> list[ProjectProblem]:
+def _check_price(project: Project, report: ProblemReport) -> None:
     """Check that a price is set if there is a cost limit; without a price no run could reach the limit."""
-    report = open_report(project, "errata.yaml")
     if project.limits.max_usd is not None and Decimal(project.core_hour_usd) <= 0:
         said = (
             f"expected price.core_hour_usd above 0 beside it; it is {project.core_hour_usd}, so no run could reach it"
         )
         report.at(("limits", "max_usd"), said, found=False)
-    return report.problems
 
 
-def _check_erasure(project: Project, reader: TableReader | None) -> list[ProjectProblem]:
+def _check_erasure(project: Project, look: _TableLook, report: ProblemReport) -> None:
     """Check that the erasure list is readable if a product names subjects, because publications need it."""
-    report = open_report(project, "errata.yaml")
-    asked = any(product.target.subjects for product in project.products.values())
-    if reader is not None and project.erasure is not None and asked:
-        facts = _describe_table(project, project.erasure.table, ("erasure", "table"), reader, report)
-        if facts is not None and SUBJECT not in [column.name for column in facts.columns]:
-            said = f"expected a list that errata erase add made, with a column {SUBJECT}"
-            report.at(("erasure", "table"), said, found=False)
-    return report.problems
+    path = ("erasure", "table")
+    facts = look.describe(project.erasure.table, path, report) if project.erasure is not None else None
+    if facts is not None and SUBJECT not in [column.name for column in facts.columns]:
+        report.at(path, f"expected a list that errata erase add made, with a column {SUBJECT}", found=False)
 
 
 def _check_owner(project: Project, product: Product, report: ProblemReport) -> None:
@@ -119,19 +177,19 @@ def _check_owner(project: Project, product: Product, report: ProblemReport) -> N
         report.at(("owner",), said, found=False)
 
 
-def _describe_table(
-    project: Project, table: str, path: Path, reader: TableReader, report: ProblemReport
-) -> TableDescription | None:
-    try:
-        return reader.describe(table)
-    except ErrataError as error:
-        report.at(path, project.redact(error.message), found=False)
-        return None
+def _check_key(product: Product, report: ProblemReport) -> None:
+    """Warn about a key that no rule holds to be unique: rows are matched by it in diffs and in `errata why --key`."""
+    key = product.target.key
+    unique = [set(check.columns) for check in product.checks if check.metric is Metric.DUPLICATE_VALUES]
+    if key and not report.is_misread(("checks",)) and not any(columns <= set(key) for columns in unique):
+        rule = f"{{metric: duplicateValues, columns: [{', '.join(key)}], mustBe: 0}}"
+        said = f"no check says that the key is unique, and diffs match rows by it; add to checks: {rule}"
+        report.at(("target", "key"), said, found=False, level="warning")
 
 
-def _check_target(project: Project, product: Product, reader: TableReader, report: ProblemReport) -> None:
+def _check_target(product: Product, look: _TableLook, report: ProblemReport) -> None:
     target = product.target
-    facts = _describe_table(project, target.table, ("target", "table"), reader, report)
+    facts = look.describe(target.table, ("target", "table"), report)
     if facts is None:
         return
     types = {column.name: column.type for column in facts.columns}
@@ -195,10 +253,22 @@ def _check_grain(product: Product, kind: str, fields: Iterable[PartitionField], 
     report.at(("target", "partition", "grain"), f"{target.column} of {target.table} is {kind}; {told}")
 
 
-def _check_input(project: Project, source: Input, reader: TableReader, report: ProblemReport) -> None:
+def _check_files(project: Project, source: Input, inputs: InputReader, report: ProblemReport) -> None:
+    """Check that the pattern of an input matches a file in some partition."""
+    path = ("inputs", source.name, "files")
+    try:
+        miss = inputs.find_near_miss(source)
+    except ErrataError as error:
+        report.at(path, project.redact(error.message), found=False)
+        return
+    if miss is not None:
+        report.at(path, f"no file matches it; {project.redact(miss.describe())}")
+
+
+def _check_input(source: Input, look: _TableLook, report: ProblemReport) -> None:
     if source.table is None or source.own:
         return
-    facts = _describe_table(project, source.table, ("inputs", source.name, "table"), reader, report)
+    facts = look.describe(source.table, ("inputs", source.name, "table"), report)
     if facts is not None and source.partition is not None:
         names = [column.name for column in facts.columns]
         _check_column(("inputs", source.name, "partition"), source.partition, names, source.table, report)

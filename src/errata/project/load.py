@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from errata.errors import ProjectFileError
 from errata.model.product import Product, Project
 from errata.project.build.product import build_product, build_project
 from errata.project.forms import ProductForm, ProjectForm
+from errata.project.problems import Path as KeyPath
 from errata.project.problems import ProblemReport, ProjectProblem, refuse_problems
 from errata.project.yaml.environment import Allowed, is_allowed_anywhere, is_data_location, resolve_variables
 from errata.project.yaml.secrets import list_written_credentials, refuse_secrets, rule_for_product, rule_for_project
@@ -21,28 +22,50 @@ PROJECT_FILE = "errata.yaml"
 PRODUCTS = "products"
 
 
+@dataclass(frozen=True, slots=True)
+class ProjectFiles:
+    """What was read, and every problem with it. ``project`` is None if ``errata.yaml`` is not readable at all.
+
+    With problems the project lacks the keys, and perhaps the products, that are wrong: it is good for finding more
+    problems and for nothing else.
+    """
+
+    project: Project | None
+    problems: tuple[ProjectProblem, ...]
+    misread: Mapping[str, frozenset[KeyPath]]  # file → mappings of which a key could not be read
+
+
 def load_project(path: Path | str, *, environ: Mapping[str, str] | None = None) -> Project:
     """Load a project from its directory or ``errata.yaml``; raises one ``ProjectFileError`` with all problems."""
-    given = Path(path)
-    root = _find_root(given)
+    files = read_project_files(path, environ=environ)
+    refuse_problems(files.problems)
+    assert files.project is not None  # noqa: S101 (a project that could not be read left problems)
+    return files.project
+
+
+def read_project_files(path: Path | str, *, environ: Mapping[str, str] | None = None) -> ProjectFiles:
+    """Read ``errata.yaml`` and all product files, wrong ones as far as they can be read."""
+    root = _find_root(Path(path))
     environ = os.environ if environ is None else environ
-    problems: list[ProjectProblem] = []
     secrets: dict[str, str] = {}
     # read first, because products are checked against the project
-    project = _read_project(root, environ, problems, secrets)
+    project, report = _read_project(root, environ, secrets)
+    reports, problems = [report], list(report.problems)
     products: dict[str, Product] = {}
     for file in _list_product_files(root, problems):
-        product = _read_product(file, root, project, environ, problems, secrets)
+        product, report = _read_product(file, root, project, environ, secrets)
+        reports.append(report)
+        problems += report.problems
         if product is None:
             continue
         if product.name in products:
             said = f'the product "{product.name}" is also in {products[product.name].path}; expected one file each'
             problems.append(ProjectProblem(product.path, 1, 1, said, "product"))
         products.setdefault(product.name, product)
-    refuse_problems(problems)
-    assert project is not None  # noqa: S101 (a project that could not be read left problems)
-    loaded = replace(project, products=products, secrets=secrets)
-    return replace(loaded, credentials=list_written_credentials(loaded))
+    if project is not None:
+        project = replace(project, products=products, secrets=secrets)
+        project = replace(project, credentials=list_written_credentials(project))
+    return ProjectFiles(project, tuple(problems), {one.file: frozenset(one.misread) for one in reports})
 
 
 def _find_root(given: Path) -> Path:
@@ -61,15 +84,13 @@ def _find_root(given: Path) -> Path:
 
 
 def _read_project(
-    root: Path, environ: Mapping[str, str], problems: list[ProjectProblem], secrets: dict[str, str]
-) -> Project | None:
+    root: Path, environ: Mapping[str, str], secrets: dict[str, str]
+) -> tuple[Project | None, ProblemReport]:
     report = _read_tree(root / PROJECT_FILE, PROJECT_FILE, environ, is_allowed_anywhere, secrets)
     if report.root:
         refuse_secrets(report.root, rule_for_project, "write ${NAME} and set the variable", report)
     file = read_value(ProjectForm, report.root, report) if report.root else None
-    project = build_project(file, root, report) if file else None
-    problems.extend(report.problems)
-    return project
+    return build_project(file, root, report) if file else None, report
 
 
 def _read_product(
@@ -77,16 +98,13 @@ def _read_product(
     root: Path,
     project: Project | None,
     environ: Mapping[str, str],
-    problems: list[ProjectProblem],
     secrets: dict[str, str],
-) -> Product | None:
+) -> tuple[Product | None, ProblemReport]:
     report = _read_tree(path, f"{PRODUCTS}/{path.name}", environ, is_data_location, secrets)
     if report.root:
         refuse_secrets(report.root, rule_for_product, "let the transform read it from its environment", report)
     file = read_value(ProductForm, report.root, report) if report.root else None
-    product = build_product(file, root, project, report) if file else None
-    problems.extend(report.problems)
-    return product
+    return build_product(file, root, project, report) if file else None, report
 
 
 def _read_tree(

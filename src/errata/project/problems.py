@@ -5,7 +5,7 @@ A message never contains a value from the environment: what was *found* is alway
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from errata.canonical import to_plain
@@ -26,6 +26,7 @@ class ProjectProblem:
     column: int | None
     message: str
     key: str = ""
+    level: str = "problem"  # or warning, which does not make `errata check` fail
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -42,6 +43,20 @@ def format_path(path: Path) -> str:
     return text.removeprefix(".")
 
 
+def is_near(key: str, places: Iterable[Path]) -> bool:
+    """Whether a key, in readable form, is one of these positions or lies above or below one.
+
+    >>> is_near("checks[2].column", [("checks", 2)]), is_near("checks", [("checks", 2)]), is_near("", [("checks", 2)])
+    (True, True, False)
+    """
+    return any(
+        one == other or other.startswith((f"{one}.", f"{one}["))
+        for place in map(format_path, places)
+        for one, other in ((key, place), (place, key))
+        if key
+    )
+
+
 class ProblemReport:
     """Collects the problems of one file by position."""
 
@@ -49,29 +64,45 @@ class ProblemReport:
         self.file = file
         self.root = root
         self.problems: list[ProjectProblem] = []
+        self.misread: set[Path] = set()
+        """Mappings of which a key could not be read: what else seems wrong there may only follow from that."""
 
-    def at_mark(self, mark: Mark | None, message: str, key: str = "") -> None:
+    def at_mark(self, mark: Mark | None, message: str, key: str = "", level: str = "problem") -> None:
         """Add a problem at a known line."""
         line, column = (mark.line, mark.column) if mark else (None, None)
-        self.problems.append(ProjectProblem(self.file, line, column, message, key))
+        self.problems.append(ProjectProblem(self.file, line, column, message, key, level))
 
     def at_key(self, path: Path, message: str) -> None:
         """Add a problem with a key rather than its value."""
+        if self.is_misread(path):
+            return
         node, mark = self._find(path[:-1])
         if isinstance(node, MappingNode) and path[-1] in node.entries:
             mark = node.entries[str(path[-1])].key_mark
         self.at_mark(mark, message, format_path(path))
 
-    def at(self, path: Path, message: str, *, found: bool = True) -> None:
+    def at(self, path: Path, message: str, *, found: bool = True, level: str = "problem") -> None:
         """Add a problem with the value at a position, or with the nearest enclosing element in the file."""
         node, mark = self._find(path)
-        if isinstance(node, ScalarNode) and node.unresolved:
-            return  # the missing variable is already reported
+        if self.is_misread(path) or (isinstance(node, ScalarNode) and node.unresolved):
+            return  # the missing variable, or the key that could not be read, is already reported
         key = format_path(path)
         message = f"{key}: {message}" if key else message
         if found and node is not None and not _is_secret(path, node):
             message += f"; found {node.shown()}"
-        self.at_mark(mark, message, key)
+        self.at_mark(mark, message, key, level)
+
+    def has_problem(self, key: str) -> bool:
+        """Whether a problem with this key, in readable form, was added."""
+        return any(problem.key == key for problem in self.problems)
+
+    def iterate_texts(self) -> Iterator[tuple[Path, str]]:
+        """Every single value of the file as text, with its position."""
+        yield from _iterate_texts(self.root, ())
+
+    def is_misread(self, path: Path) -> bool:
+        """Whether a key at this position, beside it or below it could not be read."""
+        return is_near(format_path(path), self.misread)
 
     def refuse_repeats(self, items: Iterable[str], path: Path) -> None:
         """Add a problem for each item of a list that was there before."""
@@ -124,6 +155,17 @@ class ProblemReport:
                 return None, mark
             mark = node.mark
         return node, mark
+
+
+def _iterate_texts(node: Node | None, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(node, ScalarNode):
+        yield path, node.text
+    elif isinstance(node, MappingNode):
+        for key, entry in node.entries.items():
+            yield from _iterate_texts(entry.value, (*path, key))
+    elif isinstance(node, SequenceNode):
+        for n, item in enumerate(node.items):
+            yield from _iterate_texts(item, (*path, n))
 
 
 def _is_secret(path: Path, node: Node) -> bool:

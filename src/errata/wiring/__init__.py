@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -78,7 +78,12 @@ def build_client(workspace: Workspace) -> Client:
         # the engines of tests also have what doctor looks at
         return run_checks(workspace, cast("ProjectEngines", workspace.engines), deep=deep)
 
-    return Client(workspace, doctor, partial(_check_project, workspace))
+    def check() -> tuple[ProjectProblem, ...]:
+        from errata.wiring.check import check_workspace
+
+        return check_workspace(workspace)
+
+    return Client(workspace, doctor, check)
 
 
 def _build_key_loader(project: Project) -> Callable[[], bytes] | None:
@@ -94,27 +99,6 @@ def _build_key_loader(project: Project) -> Callable[[], bytes] | None:
         return derive_wrapping_key(load_signing_key(setting, Path(project.root), "evidence.subject_key"))
 
     return key
-
-
-def _check_project(workspace: Workspace) -> tuple[ProjectProblem, ...]:
-    """Check the project files against the transforms and the tables."""
-    from errata.project.check import check_project
-    from errata.wiring.rule_check import find_ref_problems, find_rule_problems
-    from errata.wiring.transform_problems import find_query_problems
-
-    project, engines = workspace.project, workspace.engines
-    found = check_project(project, engines.tables)
-    said = {(problem.file, problem.key) for problem in found}
-    more = (
-        *(
-            one
-            for product in project.products.values()
-            for one in find_query_problems(project, product, engines.tables)
-        ),
-        *find_ref_problems(project, engines.pins),
-        *find_rule_problems(project, engines.tables),
-    )
-    return (*found, *(problem for problem in more if (problem.file, problem.key) not in said))
 
 
 def _print_line(text: str) -> None:

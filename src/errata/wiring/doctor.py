@@ -204,7 +204,11 @@ def _check_heads(project: Project, ledger: Ledger) -> DoctorCheck:
 
     place = project.evidence.heads
     if place is None:
-        return DoctorCheck("audit heads", ok=True, found="not exported: evidence.heads says where to")
+        return DoctorCheck(
+            "audit heads",
+            ok=True,
+            found="not exported; evidence.heads in errata.yaml names the place to export them to",
+        )
     lag = measure_lag(project, ledger)
     is_there = Path(place).is_dir()
     found = f"of entry {lag.newest}, {lag.behind} behind" if lag.newest else "none yet"

@@ -27,6 +27,7 @@ from errata.model.diff import (
 from errata.model.partition import Grain, expand_range, list_comparable
 from errata.model.product import Control, GroupKey, Reconciliation
 from errata.ports.measure import Measurement
+from errata.project import ProjectProblem
 from errata.publishing.sql.comparison import build_read_statements
 from errata.views import (
     AcceptedSpan,
@@ -227,6 +228,9 @@ def decision(state: str = "approved") -> DecisionView:
     return DecisionView(RUN, state, already=False, manifest_digest=DIGEST, approvals=(APPROVAL,))
 
 
+KEY_WARNING = ProjectProblem(
+    "products/a.yaml", 6, 8, "target.key: no check says that the key is unique", "target.key", "warning"
+)
 R = "5c1e0b77" + "fedcba9876543210" * 3 + "0071cafe"
 BROKEN = BreakGlassView("dana", "market opens in 10 minutes", "2026-02-14T09:12:33+00:00", "approve", "rung")
 HALF = QuorumView(2, 1, met=False, people=("bo",), told="1 of 2 approvals, one of finance-data is missing",

@@ -143,7 +143,7 @@ def test_check_of_files_that_do_not_load_still_lists_problems():
     problem = {"file": "errata.yaml", "line": 3, "column": 1, "message": "unknown key", "key": "x"}
     client = FakeClient({"check": ProjectFileError("1 problem", problems=[problem])})
     result = errata("check", "--json", client=client)
-    assert (result.code, result.json) == (1, {"ok": False, "problems": [problem]})
+    assert (result.code, result.json) == (1, {"ok": False, "problems": [problem], "warnings": []})
 
 
 def test_manifest_is_the_exact_bytes():

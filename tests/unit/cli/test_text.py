@@ -291,6 +291,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "cleanup": (("cleanup",), {}),
     "cleanup-dry-run": (("cleanup", "--dry-run"), {"cleanup": samples.cleanup(dry_run=True)}),
     "check": (("check",), {}),
+    "check-warning": (("check",), {"check": (samples.KEY_WARNING,)}),
     "doctor": (("doctor",), {}),
     "doctor-new-project": (
         ("doctor",),

@@ -40,6 +40,7 @@ def write(tmp_path: Path) -> Write:
 
     def _write(*, project: str = PROJECT, product: str = PRODUCT, extra: str = "", also: str = "") -> Path:
         (tmp_path / "products").mkdir(exist_ok=True)
+        (tmp_path / ".errata" / "warehouse").mkdir(parents=True, exist_ok=True)
         (tmp_path / "errata.yaml").write_text(project + also, encoding="utf-8")
         (tmp_path / "products" / "daily_revenue.yaml").write_text(product + extra, encoding="utf-8")
         return tmp_path

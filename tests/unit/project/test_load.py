@@ -96,7 +96,7 @@ def test_duplicate_keys_are_refused_at_every_depth(write: Write):
 
 
 def test_problems_carry_fields_for_programs(write: Write):
-    """Each problem is data: file, line, column, message, key."""
+    """Each problem is data: file, line, column, message, key, level."""
     with pytest.raises(ProjectFileError) as refused:
         load_project(write(product=PRODUCT.replace("grain: day", "grain: dayly")))
     assert refused.value.fields["problems"] == [
@@ -107,6 +107,7 @@ def test_problems_carry_fields_for_programs(write: Write):
             "message": "target.partition.grain: expected one of hour, day, month, year, value"
             ' (nearest: "day"); found "dayly"',
             "key": "target.partition.grain",
+            "level": "problem",
         }
     ]
 

@@ -27,7 +27,7 @@ def publishing(text: str, product: str = PRODUCT) -> str:
         ),
         ("{corrections: lake.fin.c}", Publish(corrections="lake.fin.c")),
         ("{groups: {size: 7, hold: 30min}}", Publish(groups=Groups(7, "30min"))),
-        ("{groups: {size: 7, hold: 30m, order: oldest}}", Publish(groups=Groups(7, "30min", "oldest"))),
+        ("{groups: {size: 7, hold: 30min, order: oldest}}", Publish(groups=Groups(7, "30min", "oldest"))),
         ("{on_live_write: freeze}", Publish(on_live_write="freeze", freeze=Freeze(3600, 28_800))),
         (
             "{on_live_write: freeze, freeze: {idle: 10min, at_most: 2h}}",
@@ -52,6 +52,7 @@ def test_a_mode_is_read_with_what_belongs_to_it(write: Write, section: str, expe
     "section, said",
     [
         ("{mode: overwrite}", "expected"),
+        ("{groups: {size: 7, hold: 30m}}", "expected a whole number and s, min, h or d, such as 30min"),
         (
             "{mode: append, merge: {version: v}}",
             'the key "merge" was refused in publish; it is for mode merge, not append',

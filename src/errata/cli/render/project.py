@@ -18,11 +18,15 @@ def format_problem(problem: Mapping[str, Any]) -> str:
     return f"{place}: {problem['message']}"
 
 
-def render_check(problems: Sequence[Mapping[str, Any]], _width: int) -> list[str]:
-    """Every problem on its own line, unbroken."""
-    if not problems:
-        return ["✓ the project files, transforms and tables agree"]
-    return [*(format_problem(problem) for problem in problems), f"✗ {plural(len(problems), 'problem')}"]
+def render_check(
+    problems: Sequence[Mapping[str, Any]], warnings: Sequence[Mapping[str, Any]], _width: int
+) -> list[str]:
+    """Every problem and warning on its own line, unbroken."""
+    lines = [*map(format_problem, problems), *(f"{format_problem(one)} (warning)" for one in warnings)]
+    told = f", {plural(len(warnings), 'warning')}" if warnings else ""
+    if problems:
+        return [*lines, f"✗ {plural(len(problems), 'problem')}{told}"]
+    return [*lines, f"✓ the project files, transforms, tables and source files agree{told}"]
 
 
 def render_doctor(checks: Sequence[DoctorCheck], width: int) -> list[str]:

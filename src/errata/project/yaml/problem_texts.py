@@ -41,7 +41,7 @@ _BRANCHES = ("<many>", "<one>", "<list>", "<mapping>")
 
 def report_error(kind: type[BaseModel], error: Mapping[str, Any], report: ProblemReport) -> None:
     """Add one validation error to the report."""
-    type_, path = error["type"], tuple(step for step in error["loc"] if step not in _BRANCHES)
+    type_, path = error["type"], strip_branches(error["loc"])
     context = error.get("ctx", {})
     if type_ == "extra_forbidden":
         advice = _DBT.get(str(path[-1])) if path[0] == "checks" else None
@@ -52,11 +52,26 @@ def report_error(kind: type[BaseModel], error: Mapping[str, Any], report: Proble
     elif path and path[-1] == "[key]":
         report.at_key(path[:-1], f'{format_path(path[:-1])}: {context["error"]}; found "{path[-2]}"')
     elif type_ == "literal_error":
-        _report_choice(path, re.findall(r"'([^']*)'", context["expected"]), report)
+        _report_choice(path, list_choices(error), report)
     elif type_ in ("too_short", "too_long"):
         _report_length(path, context, report)
     else:
         report.at(path, _SHAPES.get(type_) or str(context.get("error", error["msg"])))
+
+
+def strip_branches(loc: Iterable[str | int]) -> Path:
+    """Position of an error in the file, without the names of alternatives and of keys as such."""
+    return tuple(step for step in loc if step not in _BRANCHES)
+
+
+def list_choices(error: Mapping[str, Any]) -> list[str]:
+    """The words that would have been right."""
+    return re.findall(r"'([^']*)'", error["ctx"]["expected"])
+
+
+def find_nearest_key(kind: type[BaseModel], path: Path) -> str | None:
+    """The valid key that an unknown one most likely means."""
+    return find_nearest(str(path[-1]), sorted(_list_keys(_json_schema(kind), path[:-1])))
 
 
 def _format_parent(path: Path) -> str:

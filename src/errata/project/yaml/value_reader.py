@@ -24,10 +24,19 @@ from pydantic import (
 from errata.model.file_keys import NOT_A_KEY, AtLeast, Key, OneOf, Value
 from errata.model.file_values import EnvText, PlainScalar
 from errata.project.problems import Path, ProblemReport
-from errata.project.yaml.problem_texts import report_error
-from errata.project.yaml.tree import MappingNode, Node, ScalarNode
+from errata.project.yaml.problem_texts import (
+    find_nearest,
+    find_nearest_key,
+    list_choices,
+    report_error,
+    strip_branches,
+)
+from errata.project.yaml.tree import MappingEntry, MappingNode, Node, ScalarNode, SequenceNode
 
 V = TypeVar("V")
+
+_MAX_READS = 8
+"""Readings of a file with wrong keys: leaving out a needed key makes its mapping wrong, and so on to the top."""
 
 _GROUPS = {
     "chunks": "How partitions are packed into chunks: towards a duration by measured speed, or to a fixed size.",
@@ -49,15 +58,72 @@ class _Mapping(BaseModel):
 
 
 def read_value(kind: Callable[..., V], root: Node, report: ProblemReport) -> V | None:
-    """The file as a value, or None with all problems in the report."""
+    """The file as a value; with problems in the report, what is left without the wrong keys, or None.
+
+    Wrong keys are repaired in the tree or taken out of it, and the rest is read again, so that one pass finds the
+    problems of the whole file and not only those of its form.
+    """
     model = derive_model(kind)
-    try:
-        found: V = _build(kind, model.model_validate(_to_data(root)))
-    except ValidationError as refusals:
-        for error in refusals.errors(include_url=False, include_input=False):
+    for attempt in range(_MAX_READS):
+        try:
+            found: V = _build(kind, model.model_validate(_to_data(root)))
+        except ValidationError as refusals:
+            errors = refusals.errors(include_url=False, include_input=False)
+        else:
+            return found
+        for error in errors if attempt == 0 else ():  # later ones follow from what was taken out
             report_error(model, error, report)
+        # misspelt keys first: one of them may be the key that is missing
+        for error in sorted(errors, key=lambda one: one["type"] != "extra_forbidden"):
+            place = _repair(model, root, error)
+            if place is None:
+                return None
+            report.misread.add(place)
+    return None
+
+
+def _repair(model: type[BaseModel], root: Node, error: Mapping[str, Any]) -> Path | None:
+    """Put what was most likely meant in place of a wrong key or value, or take it out, so that the rest can be read.
+
+    Returns the position that is in doubt from now on, None if nothing is left to read.
+    """
+    path, kind = strip_branches(error["loc"]), error["type"]
+    if path[-1:] == ("[key]",):
+        path = path[:-1]
+    node = _look_up(root, path)
+    if kind == "literal_error" and isinstance(node, ScalarNode):
+        meant = find_nearest(node.text, list_choices(error))
+        if meant is not None:
+            node.text = node.value = meant
+            return path
+    while path and not isinstance(path[-1], str):
+        path = path[:-1]
+    holder = _look_up(root, path[:-1])
+    if not path or not isinstance(holder, MappingNode):
         return None
-    return found
+    name = str(path[-1])
+    if kind == "missing":
+        # any text will do: problems with it are not reported
+        holder.entries.setdefault(name, MappingEntry(holder.mark, ScalarNode(holder.mark, "missing", "str", "missing")))
+        return path
+    entry = holder.entries.pop(name, None)
+    meant = find_nearest_key(model, path) if kind == "extra_forbidden" else None
+    if meant is not None and entry is not None:
+        holder.entries.setdefault(meant, entry)
+    # at the top of a file only the key itself is in doubt, not the whole file
+    return path[:-1] or path
+
+
+def _look_up(node: Node | None, path: Path) -> Node | None:
+    for step in path:
+        match node, step:
+            case MappingNode(), str() if step in node.entries:
+                node = node.entries[step].value
+            case SequenceNode(), int() if step < len(node.items):
+                node = node.items[step]
+            case _:
+                return None
+    return node
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,0 +1,73 @@
+"""`errata check`: everything that is wrong with a project, in one pass. Reads project files, metadata and listings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from errata.model.product import Project
+from errata.ports.tables import InputReader, TableReader, TagKeeper
+from errata.project.check import check_project
+from errata.project.load import PROJECT_FILE, read_project_files
+from errata.project.problems import Path as KeyPath
+from errata.project.problems import ProjectProblem, is_near
+from errata.wiring.rule_check import find_ref_problems, find_rule_problems
+from errata.wiring.transform_problems import find_query_problems
+from errata.workspace import Workspace
+
+
+def check_workspace(workspace: Workspace) -> tuple[ProjectProblem, ...]:
+    """Check a project that loads against its transforms, tables and source files."""
+    engines = workspace.engines
+    return _sort(_check(workspace.project, engines.tables, engines.inputs, engines.pins, {}))
+
+
+def check_files(directory: Path | str) -> tuple[ProjectProblem, ...]:
+    """Check a project whose files are wrong: all problems of the files, and those of what could be read of them."""
+    from errata.engines.files.source import FileSource
+    from errata.engines.iceberg.metadata.tables import IcebergMetadata, TableLoader
+    from errata.engines.iceberg.metadata.tags import IcebergTags
+    from errata.wiring.engines import InputRouter
+
+    files = read_project_files(directory)
+    project = files.project
+    if project is None:
+        return _sort(files.problems)
+    catalogs = TableLoader(project.catalogs)
+    try:
+        tables = IcebergMetadata(catalogs)
+        inputs = InputRouter(tables, FileSource(project.root, project.s3))
+        more = _check(project, tables, inputs, IcebergTags(catalogs), files.misread)
+    finally:
+        catalogs.close()
+    said = {(problem.file, problem.key) for problem in files.problems}
+    return _sort((*files.problems, *(problem for problem in more if (problem.file, problem.key) not in said)))
+
+
+def _sort(problems: Iterable[ProjectProblem]) -> tuple[ProjectProblem, ...]:
+    """In the order in which a person goes through the files."""
+    return tuple(sorted(problems, key=lambda one: (one.file != PROJECT_FILE, one.file, one.line or 0)))
+
+
+def _check(
+    project: Project,
+    tables: TableReader,
+    inputs: InputReader,
+    pins: TagKeeper,
+    misread: Mapping[str, Collection[KeyPath]],
+) -> tuple[ProjectProblem, ...]:
+    found = check_project(project, tables, inputs, misread)
+    said = {(problem.file, problem.key) for problem in found}
+    more = (
+        *(one for product in project.products.values() for one in find_query_problems(project, product, tables)),
+        *find_ref_problems(project, pins),
+        *find_rule_problems(project, tables),
+    )
+    return (
+        *found,
+        *(
+            problem
+            for problem in more
+            if (problem.file, problem.key) not in said and not is_near(problem.key, misread.get(problem.file, ()))
+        ),
+    )
