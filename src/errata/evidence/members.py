@@ -91,8 +91,8 @@ State:  {run["state"]} (audit entry {run["head"]["seq"]}, {run["head"]["at"]})
 
 Verify before you read, with the project's public key from someone you trust:
 
-    errata evidence verify {run["run_id"]}.errata --key errata.pub
-    python verify.py {run["run_id"]}.errata --key errata.pub      (Python 3.9 or later, package cryptography)
+    errata evidence verify {run["run_id"]}.errata --key errata.key.pub
+    python verify.py {run["run_id"]}.errata --key errata.key.pub      (Python 3.9 or later, package cryptography)
 
 Take verify.py from a release of Errata: the copy in here could be forged together with the rest. It prints its own
 SHA-256; the one that made this bundle has

@@ -925,7 +925,7 @@ def lines(report: Report) -> list[str]:
     told += [f"  {name.ljust(width)}  {what}" for name, what in report.facts]
     told += [f"! {warning}" for warning in report.warnings]
     # what people typed is in it, and a terminal obeys more than it shows
-    return [*map(_plain, told), f"verifier sha256 {own_digest()}: hold it against the release's"]
+    return [*map(_plain, told), f"verifier sha256 {own_digest()}: compare it with the one published with Errata"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

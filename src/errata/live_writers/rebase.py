@@ -30,6 +30,7 @@ from errata.ports.tables import InputState
 from errata.publishing.expected_files import build_replacement
 from errata.publishing.replacement import examine_version
 from errata.publishing.selection import audit_conflicts
+from errata.text.numbers import plural
 from errata.workspace import RunContext, Workspace
 
 LIVE_WINS = "live_wins"
@@ -80,11 +81,11 @@ def _try_rebase(context: RunContext, conflict: PublishConflict) -> PublishConfli
     failpoint("rebase.after_record")
     tag_newest_rebase(context.workspace, context.actor, context.run)
     failpoint("rebase.after_pin")
-    rest = len(context.manifest.partitions) - len(names)
+    staged = plural(len(context.manifest.partitions) - len(names), "other partition")
     return Rebased(
         f"{conflict.message}\nlive wins: {format_ranges(grain, names)} is pinned again and waits to be computed "
-        f"(rebase {n} of at most {MAX_REBASES}); the other {rest} keep what was staged",
-        state="main is unchanged; the candidate of before is given up, and with it any release",
+        f"(rebase {n} of at most {MAX_REBASES}); what was staged for {staged} is kept",
+        state="main is unchanged; the earlier candidate is dropped, and any release of it",
         hint=f"errata run {context.run_id} --validate; then a person releases what is new",
         run_id=context.run_id,
         partitions=list(names),

@@ -52,9 +52,7 @@ def conflict_error(
         ]
         if others:
             rest = format_partition_list(grain, others)
-            hints.append(
-                f'or roll back the other {len(others)}: errata rollback {run_id} --partitions {rest} --reason "…"'
-            )
+            hints.append(f'or roll back only the others: errata rollback {run_id} --partitions {rest} --reason "…"')
     return PublishConflict(
         "\n".join(lines),
         state=_MAIN_UNCHANGED,

@@ -295,13 +295,13 @@ def _render_verification(told: _CoverData) -> Markup:
             "This page proves nothing by itself. Verify the file that it came in, with the project's public key"
             " from someone you trust, not from this file:",
         ),
-        el("pre", el("code", f"errata evidence verify {name} --key errata.pub")),
+        el("pre", el("code", f"errata evidence verify {name} --key errata.key.pub")),
         el(
             "p",
             "Or with Python and the package cryptography alone, with verify.py from a release of Errata. The copy"
             " in the bundle could be forged together with the rest:",
         ),
-        el("pre", el("code", f"python verify.py {name} --key errata.pub")),
+        el("pre", el("code", f"python verify.py {name} --key errata.key.pub")),
         render_facts(
             [
                 ("Run manifest", el("code", told.run["manifest_digest"])),

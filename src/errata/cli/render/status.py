@@ -119,7 +119,7 @@ def _render_run_notes(view: StatusView, width: int) -> list[str]:
 def _render_cost(cost: CostView, width: int) -> list[str]:
     low, high = cost.estimated_seconds
     took = (
-        f"{format_duration(cost.seconds)} with a chunk in hand, {format_count(cost.core_seconds)} "
+        f"{format_duration(cost.seconds)} computing, {format_count(cost.core_seconds)} "
         f"core-seconds, {format_money(cost.usd)}"
     )
     expected = (

@@ -70,7 +70,7 @@ def evidence_verify(
 
     Exit code 1 when anything is wrong.
 
-    Example: errata evidence verify revenue.errata --key errata.pub
+    Example: errata evidence verify revenue.errata --key errata.key.pub
     """
     from errata.evidence import verifier
 
