@@ -184,8 +184,8 @@ IN_ICEBERG = (
     Plant(
         "a restore takes the default value of a newer column away",
         "engines/iceberg/metadata/history.py",
-        '            elif getattr(field, "initial_default", None) is not None:\n',
-        "            elif False:\n",
+        '            getattr(field, "initial_default", None) is not None,\n',
+        "            False,\n",
         (f"{HISTORY}a_column_that_was_added_with_a_default_value_cannot_be_put_back",),
     ),
     Plant(
@@ -360,10 +360,13 @@ IN_ICEBERG = (
     ),
     Plant(
         "of two appends under one fence the first is used",
-        STAGED,
-        "        if any({f.path",
-        "        if False and any({f.path",
-        (f"{PUBLICATION}an_attempt_that_left_two_different_appends_is_void",),
+        "model/table.py",
+        "    if len(contents) > 1:\n",
+        "    if False:\n",
+        (
+            f"{PUBLICATION}an_attempt_that_left_two_different_appends_is_void",
+            "tests/unit/model/test_old_columns.py::test_a_repeated_commit_counts_once_and_two_outputs_not_at_all",
+        ),
     ),
     Plant(
         "an expiry of the shadow takes files of the target",

@@ -106,4 +106,4 @@ def _to_sslib_key(key: PublicKey) -> SSlibKey:
 
 
 def _invalid_error(why: str) -> SignatureInvalid:
-    return SignatureInvalid(f"the envelope was refused; {why}", state="nothing in it is to be trusted")
+    return SignatureInvalid(f"the envelope was refused; {why}", state="do not trust anything in it")

@@ -78,7 +78,7 @@ def store_head(directory: Path, head: Head, envelope: bytes) -> tuple[Path, bool
         raise AuditBroken(
             f"the head of entry {head.seq} was not exported; expected {before.hash}, which {path.name} has kept since"
             f" {before.at}, found {head.hash}: the log was rebuilt or forked",
-            state="the kept head is as it was",
+            state="the stored head is unchanged",
             hint="errata audit verify; then find out who wrote to the ledger",
         )
     return path, True
@@ -118,7 +118,7 @@ def write_new_file(path: Path, content: bytes) -> bool:
     except OSError as error:
         raise StorageRefused(
             f"the head was not written to {path.parent}: {error.strerror}",
-            state="the ledger is as it was; the head is exported with the next one that can be",
+            state="the ledger is unchanged; the head is exported together with the next one",
             hint="errata audit head exports it when the place can be written again",
         ) from None
     return True

@@ -109,7 +109,7 @@ def resolve_with_ivy(jars: Sequence[Jar], directory: Path) -> None:
         raise SetupError(
             f"could not fetch {', '.join(jar.coordinate for jar in jars)}: "
             f"{_summarize_output(done.stdout + done.stderr)}",
-            hint=f"{fetch_command(jars)} again when the network is there; ERRATA_IVY_SETTINGS names an ivysettings.xml "
+            hint=f"{fetch_command(jars)} again when the network is back; ERRATA_IVY_SETTINGS names an ivysettings.xml "
             "if jars come from a repository of your own",
         )
 

@@ -114,9 +114,8 @@ def _wait_for_writers(context: RunContext, opened: FreezeRecord, freeze: Freeze)
     found = context.ledger.freezes.find_freeze(context.run_id) or opened
     if not found.is_open and context.ledger.now_ms() < found.most_until:
         raise ScopeLocked(
-            f"{context.run_id} was refused; expected its freeze to last until live jobs ended, found that the freeze "
-            "lapsed or was ended meanwhile",
-            state="nothing was changed; live jobs are not held off",
+            f"{context.run_id} was refused; its freeze ended or expired before the live jobs finished",
+            state="nothing was changed; live jobs may write",
             hint=f"errata run {context.run_id}",
             partitions=list(opened.partitions),
         )
@@ -131,9 +130,9 @@ def _scope_locked_error(
         name for name in opened.partitions if any(not one.partitions or name in one.partitions for one in writing)
     ]
     return ScopeLocked(
-        f"{run.run_id} was refused; expected live jobs to end within {WAIT_SECONDS:.0f} s, found "
-        f"{', '.join(map(_format_writer, writing))} still writing to {format_ranges(grain, shared)}",
-        state="nothing was changed; live jobs are not held off",
+        f"{run.run_id} was refused; after {WAIT_SECONDS:.0f} s live jobs still write to "
+        f"{format_ranges(grain, shared)}: {', '.join(map(_format_writer, writing))}",
+        state="nothing was changed; live jobs may write",
         hint=f"when they are done: errata run {run.run_id}",
         partitions=shared,
         holders=[one.owner.name for one in writing],

@@ -74,7 +74,7 @@ def build_hold_error(run_id: str, hold: str, until: datetime, now: datetime) -> 
     left = max(1, round((until - now).total_seconds()))
     at = until.replace(microsecond=0).isoformat()
     return PublishHeld(
-        f"publish of {run_id} was refused; expected the hold of {hold} after its last group to be over, found "
+        f"publish of {run_id} was refused; the hold of {hold} after its last group has "
         f"{format_duration(left)} left, until {at[:19].replace('T', ' ')} UTC",
         state="what was published stays; the next group waits",
         hint=f"errata publish {run_id} --wait\nor after the hold: errata publish {run_id}",

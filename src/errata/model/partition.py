@@ -91,7 +91,9 @@ def _parse_value(text: str) -> str:
             hint=value_to_text(text),
         ) from None
     if value is not None and _UNSTORABLE.search(value):
-        raise UsageError(f"partition {text!r} was refused; no table or ledger keeps a null character or half a pair")
+        raise UsageError(
+            f"partition {text!r} was refused; a null character or half of a surrogate pair cannot be stored"
+        )
     return value_to_text(value)
 
 

@@ -92,9 +92,9 @@ def check_restore(held: PastTarget, grain: Grain, partitions: Sequence[str]) -> 
         "restore", "ok", f"as main was at snapshot {held.snapshot_id}, {format_moment(_format_instant(held.at_ms))} UTC"
     )
     for commit in writes[:_SHOWN]:
-        yield GuardrailResult("restore", "warn", f"takes out {_describe_commit(commit, grain, partitions)}")
+        yield GuardrailResult("restore", "warn", f"removes {_describe_commit(commit, grain, partitions)}")
     if len(writes) > _SHOWN:
-        yield GuardrailResult("restore", "warn", f"takes out {len(writes) - _SHOWN} older commits as well")
+        yield GuardrailResult("restore", "warn", f"removes {len(writes) - _SHOWN} older commits as well")
     if not held.since.complete:
         text = "history does not lead back to it (expired, or main was set back): who wrote since cannot all be named"
         yield GuardrailResult("restore", "warn", text)

@@ -45,10 +45,10 @@ def find_side_table_problems(
     wanted = list_side_table_columns(product.publish, product.target, names)
     taken = [name for name in VERSION_COLUMNS if name in names] if product.publish.versions else []
     clash = (
-        (f"{target.table} has columns {', '.join(taken)}, which a table of versions has of its own",) if taken else ()
+        (f"{target.table} has columns {', '.join(taken)}, which a table of versions needs for itself",) if taken else ()
     )
     return clash + tuple(
-        f"{table}, which publish names, lacks columns {', '.join(missing)}; add them, or name a table that is not there"
+        f"{table}, which publish names, lacks columns {', '.join(missing)}; add them, or name a new table"
         for table, columns in wanted.items()
         if (there := found.get(table)) is not None and (missing := [name for name in columns if name not in there])
     )
@@ -88,7 +88,7 @@ def _find_partition_problems(product: Product, target: TargetState, types: Mappi
     if find_partition_unit(product.target, target) is None:
         spec = format_spec(target.partition_fields)
         return (
-            f"grain {grain} of {column} ({kind}) does not follow from its values; the table is partitioned by {spec}",
+            f"grain {grain} of {column} ({kind}) cannot be derived from its values; the table is partitioned by {spec}",
         )
     zone = product.target.zone
     if zone != "UTC" and kind in ("timestamp", "timestamptz") and grain in (Grain.DAY, Grain.MONTH, Grain.YEAR):

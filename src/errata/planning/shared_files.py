@@ -53,7 +53,7 @@ def format_spec(fields: tuple[PartitionField, ...]) -> str:
 def _explain_rewrite(wanted: Target, found: TargetState) -> str:
     if found.partition_field is None:
         spec = format_spec(found.partition_fields)
-        return f"{wanted.grain}s of {wanted.column} are no partitions of {found.table}, which is partitioned by {spec}"
+        return f"{found.table} is partitioned by {spec}, not by {wanted.grain} of {wanted.column}"
     if found.shared_files:
         return f"{plural(len(found.shared_files), 'file')} with rows of these partitions have another partition spec"
     return ""

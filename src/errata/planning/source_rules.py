@@ -41,9 +41,7 @@ def check_source_missing(world: PlanContext) -> Iterator[GuardrailResult]:
             look = (_describe_source(facts), *world.command_without(inside))
             yield GuardrailResult("source-missing", "refuse", text, look=look)
         if around:
-            yield GuardrailResult(
-                "source-missing", "warn", f"{facts.name}: look-back is short of {world.folded(around)}"
-            )
+            yield GuardrailResult("source-missing", "warn", f"{facts.name}: look-back lacks {world.folded(around)}")
         complete = complete and not inside and not around
     if complete:
         total = len(world.partitions)
@@ -64,7 +62,7 @@ def check_source_retention(world: PlanContext) -> Iterator[GuardrailResult]:
             text = f"{facts.name} begins at {oldest}; {world.folded(gone)} are older: retention has probably passed"
             yield GuardrailResult("source-retention", "warn", text)
     if not passed:
-        yield GuardrailResult("source-retention", "ok", "no source begins after what is asked for")
+        yield GuardrailResult("source-retention", "ok", "every source reaches back far enough")
 
 
 def check_empty(world: PlanContext) -> Iterator[GuardrailResult]:

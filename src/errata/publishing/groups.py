@@ -64,7 +64,7 @@ def require_group_ready(context: RunContext, scope: Sequence[str], early: str | 
     """
     groups = context.manifest.publish.groups
     if early is not None and not early.strip():
-        raise UsageError("--early without a reason was refused; expected why the hold is not waited for")
+        raise UsageError("--early without a reason was refused; say why the hold is skipped")
     if groups is None or context.run.state not in PUBLISHABLE_STATES:
         return {}  # a run that has ended or was not validated is refused later, with that reason
     if len(scope) > groups.size:
@@ -133,7 +133,7 @@ def find_pause_signal(workspace: Workspace, manifest: Manifest) -> Reading | Non
 def audit_unhealthy_refusal(workspace: Workspace, actor: Actor, run: RunRecord, reading: Reading) -> StateRefused:
     """Build and audit the refusal to publish while the live pipeline is unhealthy."""
     error = StateRefused(
-        f"publish of {run.run_id} was refused; expected health signals that let it go, found: {reading.told}",
+        f"publish of {run.run_id} was refused by a health signal: {reading.told}",
         state="what was published stays; the next group waits",
         hint=f"look at the live pipeline first; then errata publish {run.run_id}",
         signal=reading.signal.name,

@@ -85,7 +85,7 @@ def correct_written_command(product: str, run_id: str, grain: Grain, written: Se
 
 def _describe_writes(commits: Sequence[Commit], told: str) -> str:
     if not commits:
-        return f"{told or 'its content is not what it was'}; history does not say by whom"
+        return f"{told or 'its content changed'}; history does not say by whom"
     newest = commits[0]
     at = datetime.fromtimestamp(newest.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     more = f" and {len(commits) - 1} more commits" if len(commits) > 1 else ""
@@ -149,7 +149,7 @@ def shape_error(run_id: str, table: str, why: str, instead: str) -> PublishConfl
 def dropped_error(run_id: str, product: str, table: str, column: str) -> PublishConflict:
     """Error when the partition column of a rollback was dropped from the table."""
     return PublishConflict(
-        f"rollback of {run_id} was refused; column {column} of {table}, which its partitions are of, was dropped",
+        f"rollback of {run_id} was refused; the partition column {column} of {table} was dropped",
         state=_MAIN_UNCHANGED,
         hint=f"name another partition column in the product file and compute again: errata plan {product} … "
         '--reason "…"',
@@ -160,15 +160,15 @@ def dropped_error(run_id: str, product: str, table: str, column: str) -> Publish
 
 def contention_error(kind: str, run_id: str, reason: str, on_live_write: str) -> PublishConflict:
     """Error when the table changes too fast, or another process closed the intent (``on_live_write`` is empty then)."""
-    why = ' --reason "…"' if kind == "rollback" else ""
-    hint = f"hold the live writer for a moment and repeat: errata {kind} {run_id}{why}"
+    why, noun = (' --reason "…"', "rollback") if kind == "rollback" else ("", "publication")
+    hint = f"pause the live writer for a moment and repeat: errata {kind} {run_id}{why}"
     advice = (
         (_LIVE_WRITE_ADVICE.get(on_live_write) or _LIVE_WRITE_ADVICE["conflict"])
         if kind == "publish" and on_live_write
         else ""
     )
     return PublishConflict(
-        f"the {kind} did not land: {reason}",
+        f"the {noun} did not land: {reason}",
         state=_MAIN_UNCHANGED,
         hint=f"{hint}\n{advice}" if advice else hint,
         run_id=run_id,

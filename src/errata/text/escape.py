@@ -67,7 +67,7 @@ def require_one_line(what: str, text: str, most: int = MAX_LINE) -> str:
     kind = classify_secret(line)
     if kind and kind != "a random token":
         raise UsageError(
-            f"{what} was refused; it would be in every record, and it contains what looks like {kind}",
+            f"{what} was refused; it contains what looks like {kind}, and every record would have it",
             state="nothing was changed",
         )
     if len(line) > most:

@@ -81,7 +81,7 @@ def stop_at_cap(job: RunJob) -> None:
     if Decimal(price) <= 0:
         raise CostCapReached(
             f"run {run_id} was stopped; its plan allows {cap} USD, and at a price of {price} USD per core-hour "
-            "nobody can tell what it costs",
+            "its cost is unknown",
             state="what was computed is kept; main is unchanged",
             hint=f"set price.core_hour_usd in errata.yaml again, then: errata run {run_id}",
         )

@@ -641,9 +641,7 @@ def commits() -> CommitsView:
 
 def restoring() -> PlanView:
     at = {"snapshot_id": "7719003344556677889", "at": "2026-02-15T22:00:00.000Z", "asked": "month_end", "columns": {}}
-    verdict = VerdictView(
-        "restore", "warn", "takes out what adhoc-fix-0042 wrote to 2026-01-17: snapshot 78 (overwrite)"
-    )
+    verdict = VerdictView("restore", "warn", "removes what adhoc-fix-0042 wrote to 2026-01-17: snapshot 78 (overwrite)")
     made = plan()
     return replace(made, kind="restore", restored=at, verdicts=(*made.verdicts, verdict))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from errata.cli.render.plan import render_plan
 from unit.cli import samples
 
-WHY = "days of day are no partitions of lake.fin.daily, which is partitioned by nothing"
+WHY = "lake.fin.daily is partitioned by nothing, not by day of day"
 
 
 def test_a_plan_in_mode_rewrite_says_why_and_how_much():

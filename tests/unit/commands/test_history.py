@@ -57,7 +57,7 @@ def test_runs_are_found_by_state_product_person_and_time(workspace: Office):
         assert [line.run_id for line in workspace.client.runs(**options).runs] == [run], options  # type: ignore[arg-type]
     for options in ({"states": ["published"]}, {"person": "bo"}, {"since": at(planned, seconds=1)}):
         assert workspace.client.runs(**options).runs == (), options  # type: ignore[arg-type]
-    with pytest.raises(NotFound, match="no product or table"):
+    with pytest.raises(NotFound, match="not a product or table"):
         workspace.client.runs("fin.daily")
     with pytest.raises(UsageError, match="did you mean published"):
         workspace.client.runs(states=["publishd"])

@@ -49,6 +49,11 @@ BANNED = {
     r"the truth": "current",
     r"deeds?": "action, decision",
     r"go(es)? on": "continue",
+    r"with a chunk in hand": "computing",
+    r"belongs? into": "belongs to, goes into",
+    r"by another way": "in another way, separately",
+    r"says? where to(?=[.;,:)]|$)": "names the place",
+    r"the other 1": "the other one",
 }
 """What we do not write, and what we write instead."""
 

@@ -1,4 +1,4 @@
-"""README and tutorial use at most twelve words of ours, and the glossary stays short."""
+"""README and tutorial use at most twelve words of ours, the glossary stays short, and pages use today's names."""
 
 from __future__ import annotations
 
@@ -21,6 +21,16 @@ OF_CODE = [
 ]
 MOST_FIRST, MOST_ALL = 12, 32
 START_PAGES = ("README.md", "docs/tutorial.md")
+SHOWN = [
+    ROOT / "README.md",
+    *sorted(
+        path
+        for folder in ("docs", "examples", "src/errata/project/templates")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".md", ".yaml") and "adr" not in path.parts
+    ),
+    *sorted(path for folder in ("cli", "evidence", "report") for path in (ROOT / "src/errata" / folder).rglob("*.py")),
+]
 LOOKS = ("status", "runs", "history", "why", "audit log")
 AS_USUAL = ("part", "adopt")
 """Words that the pages use in their common meaning: a part of a page, to adopt a table."""
@@ -66,3 +76,12 @@ def test_the_tutorial_says_which_command_looks_back_at_what(command: str):
     rows = [line for line in table.splitlines() if re.search(rf"\| `errata {command}", line)]
     assert len(rows) == 1
     assert "?" in rows[0]
+
+
+@pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pages_and_examples_use_the_names_of_today(page: Path):
+    """The public key is the file that keygen writes next to the private one; chunks have a section of their own."""
+    text = page.read_text(encoding="utf-8")
+    assert not re.findall(r"\berrata\.pub\b", text)
+    assert not re.findall(r"^\s*chunk_bytes\s*:", text, re.MULTILINE)
+    assert not re.findall(r"\bhold: \d+m\b", text)

@@ -77,7 +77,7 @@ def test_a_hold_is_counted_from_what_landed_last():
     assert until == datetime(2026, 2, 15, 10, 11, 7, 250_000, UTC)
     error = build_hold_error("bf-1", groups.hold, until, until - timedelta(minutes=12, seconds=5))
     assert (error.exit_code, error.code) == (3, "publish-held")
-    assert "found 12 m 05 s left, until 2026-02-15 10:11:07 UTC" in error.message
+    assert "has 12 m 05 s left, until 2026-02-15 10:11:07 UTC" in error.message
     assert error.fields["seconds_left"] == 725
     assert "errata publish bf-1 --wait" in (error.hint or "")
 

@@ -82,7 +82,7 @@ def test_a_table_beside_the_target_that_cannot_take_the_rows_is_refused():
     versions = replace(PRODUCT, publish=Publish("version", versions="lake.fin.v"))
     taken = replace(TARGET, columns=(*TARGET.columns, Column("errata_version", "int")))
     told = message(plan(product=versions, target=taken, beside={"lake.fin.v": None}), "schema")
-    assert "has columns errata_version, which a table of versions has of its own" in told
+    assert "has columns errata_version, which a table of versions needs for itself" in told
 
 
 def test_streams_over_a_target_that_is_not_touched_go_on():

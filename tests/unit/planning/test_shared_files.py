@@ -22,7 +22,7 @@ OLDER = replace(TARGET, shared_files=("a", "b"), shared_rows=70, shared_bytes=70
 @pytest.mark.parametrize(
     "target,why",
     [
-        (PLAIN, "days of business_date are no partitions of lake.fin.daily_revenue, which is partitioned by nothing"),
+        (PLAIN, "lake.fin.daily_revenue is partitioned by nothing, not by day of business_date"),
         (MONTHS, "partitioned by month(business_date)"),
         (OLDER, "2 files with rows of these partitions have another partition spec"),
     ],
@@ -55,12 +55,12 @@ def test_partitions_that_are_sets_of_files_are_published_by_metadata() -> None:
 
 
 def test_a_grain_that_the_column_does_not_have_is_refused() -> None:
-    """Days of a whole number does not follow from its values."""
+    """Days of a whole number cannot be derived from its values."""
     columns = tuple(Column(one.name, "int" if one.name == "business_date" else one.type) for one in TARGET.columns)
     made = plan(target=replace(PLAIN, columns=columns))
     assert made.is_refused
     (said,) = [verdict.message for verdict in made.verdicts if verdict.rule == "schema"]
-    assert "grain day of business_date (int) does not follow from its values" in said
+    assert "grain day of business_date (int) cannot be derived from its values" in said
 
 
 def test_an_append_needs_partitions_that_are_known_to_be_empty() -> None:

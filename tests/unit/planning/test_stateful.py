@@ -62,7 +62,7 @@ def test_the_first_partitions_warn_that_own_output_begins_with_them():
     """Nothing before the first partition is a warning: somewhere a product begins."""
     made = stateful(ask(start="2026-01-01", end="2026-01-03"))
     assert levels(made, "source-missing") == ["warn"]
-    assert "previous: look-back is short of 2025-12-30 … 2025-12-31" in message(made, "source-missing")
+    assert "previous: look-back lacks 2025-12-30 … 2025-12-31" in message(made, "source-missing")
     assert levels(stateful(ask(**LATER)), "source-missing") == ["ok"]
 
 

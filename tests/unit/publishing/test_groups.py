@@ -126,7 +126,7 @@ class TestTurn:
         place = make()
         publish(place)
         before = place.actions()
-        with place.later(minutes=29, seconds=30), pytest.raises(PublishHeld, match=r"found (29|30) s left"):
+        with place.later(minutes=29, seconds=30), pytest.raises(PublishHeld, match=r"has (29|30) s left"):
             publish(place)
         assert place.actions() == before
 

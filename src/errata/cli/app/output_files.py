@@ -41,6 +41,6 @@ def _refuse_other_kind(place: Path, kind: str, begin: bytes) -> None:
         if stream.read(len(begin)) == begin:
             return
     raise UsageError(
-        f"{place} was refused; expected a new file or {kind} of before, found another kind of file",
+        f"{place} was refused; expected a new file or an earlier {kind}, found another kind of file",
         state="nothing was changed",
     )

@@ -133,5 +133,5 @@ def _resolve_table(workspace: Workspace, what: str | None) -> str | None:
     if what not in known:
         near = get_close_matches(what, sorted(known), 1)
         told = f"did you mean {near[0]}?" if near else "errata runs"
-        raise NotFound(f"{what!r} is no product or table of this project", hint=told)
+        raise NotFound(f"{what!r} is not a product or table of this project", hint=told)
     return what

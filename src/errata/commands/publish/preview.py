@@ -80,7 +80,7 @@ def _require_previewable(workspace: Workspace, actor: Actor, run: RunRecord, *, 
             f"publish --dark of {run.run_id} was refused; expected a candidate that passed its gate, found "
             f"{find_judged_state(found.verdict.checks, passed=False).replace('_', ' ')}",
             state="main is unchanged",
-            hint=f"to look at it all the same, under a name that ends in {REJECTED_SUFFIX}: "
+            hint=f"to look at it anyway, under a name that ends in {REJECTED_SUFFIX}: "
             f"errata publish {run.run_id} --dark --rejected",
         )
         raise audit_refusal(workspace, actor, run, "publish --dark", error)
@@ -135,7 +135,7 @@ def _require_free_name(context: RunContext, told: Mapping[str, Any]) -> None:
         return
     error = StateRefused(
         f"publish --dark of {context.run_id} was refused; expected a free name, found {name} on snapshot {held}, "
-        "which is no dark publication",
+        "which is not a dark publication",
         state="nothing was changed",
         hint=f"errata publish {context.run_id} --dark --name ANOTHER",
     )

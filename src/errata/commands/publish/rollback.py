@@ -40,7 +40,7 @@ def roll_back_run(
     """Restore the content that the chosen partitions had before this run was published, as a new commit."""
     started = time.monotonic()
     if not reason.strip():
-        raise UsageError("a rollback without a reason was refused; expected --reason with why it is rolled back")
+        raise UsageError("a rollback without a reason was refused; say why with --reason")
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "rollback", run.run_id, persons=True)
     require_person(workspace, actor, (Role.PUBLISHER,), "rollback", run.run_id)

@@ -103,9 +103,9 @@ def _read_consistent_dossier(
         if workspace.ledger.audit.head() == before:
             return found, summary
     raise EngineError(
-        f"evidence of {run_id} was not made; the ledger was written to each of {_MAX_TRIES} times that it was read",
+        f"evidence of {run_id} was not made; the ledger changed during each of {_MAX_TRIES} reads",
         state="nothing was written",
-        hint="try again while fewer workers are at it, or errata pause first",
+        hint="try again when fewer workers are running, or errata pause RUN first",
     )
 
 

@@ -67,7 +67,7 @@ def render_roles_sql(owner: str = "errata_owner", app: str = "errata_app", schem
         if not _NAME.fullmatch(name):
             raise UsageError(f"the name {name!r} was refused; expected lower-case letters, digits and _")
     if owner == app:
-        raise UsageError("one role for both was refused; expected an owner and another role that works")
+        raise UsageError("one role for both was refused; expected an owner, and another role for the daily work")
     tables = sorted(metadata.tables)
     never = {
         kind: {rule.table for rule in build_constraints() if rule.on == kind and not rule.refused_when}

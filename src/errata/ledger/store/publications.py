@@ -261,7 +261,7 @@ def _require_unlocked(tx: Tx, run: RunRecord, kind: PublicationKind, table: str,
     expired = find_publication(tx.conn, holder).lease_until <= tx.now_ms
     error = ScopeLocked(
         f"{kind} of {run.run_id} was refused; expected free partitions, found {len(taken)} held by {holder}"
-        + (", whose lease is over" if expired else ""),
+        + (", whose lease has expired" if expired else ""),
         state="the live table was not touched",
         hint=f"errata status {find_publication(tx.conn, holder).run_id}; try again when it is settled",
         holder=holder,

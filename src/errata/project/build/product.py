@@ -218,7 +218,7 @@ def _check_pattern(pattern: str, partition: str | None, path: tuple[str, ...], r
         report.at(path, "expected a place without a password; it is copied into run manifests", found=False)
     holes = set(re.findall(r"\{([^{}]*)\}", pattern))
     if partition is None and holes:
-        report.at(path, "a place for the partition needs the key partition beside files")
+        report.at(path, "{column} in the pattern needs the key partition next to files")
     elif partition is not None and holes != {partition}:
         report.at(path, f"expected {{{partition}}} in place of the partition, and nothing else in braces")
 

@@ -203,7 +203,7 @@ class IcebergVersion:
         wrong = [column.name for column in publication.add_columns if given.get(column.name) != column.field_id]
         if wrong:
             raise EngineError(
-                f"{self._target.table} would give {', '.join(wrong)} other field ids than the staged files have",
+                f"{self._target.table} would assign other field ids to {', '.join(wrong)} than the staged files have",
                 state=_UNCHANGED,
                 hint=f"plan again with --supersede {publication.run_id}",
             )

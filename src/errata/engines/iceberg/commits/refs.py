@@ -79,9 +79,9 @@ def retry_commit(act: Callable[[], T], attempts: int = TRIES) -> T:
             ) from error
         if _mentions_any(error, *_LOST_RACE):
             raise EngineError(
-                f"the table moved during each of {attempts} tries to change its branches and tags",
+                f"other commits came first in each of {attempts} tries to change the table's branches and tags",
                 state="main is unchanged",
-                hint="repeat the command when fewer others commit",
+                hint="repeat the command when the table is less busy",
             ) from error
         if _mentions_any(error, *_NO_CLEAR_ANSWER):
             raise EngineError(

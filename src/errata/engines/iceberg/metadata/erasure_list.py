@@ -58,9 +58,9 @@ class IcebergErasureList:
             raise
         except Exception as error:
             raise EngineError(
-                f"{self.table} could not be added to in {TRIES} tries; the last ended with {describe_error(error)}",
-                state="who was added by a try without an answer is on the list",
-                hint="errata erase add with the same FILE adds those who are missing",
+                f"{self.table} could not be updated in {TRIES} tries; the last ended with {describe_error(error)}",
+                state="ids added by a try whose answer was lost are on the list",
+                hint="errata erase add with the same FILE adds only what is missing",
             ) from error
 
     def _append(self, subjects: Collection[str], added: set[str]) -> None:
@@ -82,11 +82,11 @@ class IcebergErasureList:
     def _hasher(self, table: Table) -> Callable[[str], str]:
         key, found = self._key(), table.properties.get(KEY_CHECK)
         if found != compute_key_check(key):
-            told = "another key" if found else "no sign of any: it was not made by errata erase add"
+            told = "was made with another key" if found else "was not made by errata erase add"
             raise KeyRefused(
-                f"the key was refused; expected erasure.key with which {self.table} was made, found {told}",
+                f"erasure.key was refused; {self.table} {told}",
                 state="nothing was changed",
-                hint="set erasure.key to the key of that list; with another one nobody on it would be found",
+                hint="set erasure.key to the key of that list; with any other key nobody on it can be found",
             )
         return build_hasher(key)
 

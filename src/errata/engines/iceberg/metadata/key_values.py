@@ -52,7 +52,7 @@ def to_key_text(value: Any) -> str | None:
 def _parse_value(column: str, kind: str, text: str) -> Any:
     name = kind.partition("(")[0].partition("[")[0]
     if name not in _READERS:
-        raise UsageError(f"--key {column} was refused; a column of type {kind} is no key")
+        raise UsageError(f"--key {column} was refused; a column of type {kind} cannot be a key")
     expected, read = _READERS[name]
     try:
         return read(kind, text)

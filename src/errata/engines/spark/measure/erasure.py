@@ -57,8 +57,8 @@ class SparkSuppressions:
         missing = [name for name in self._subjects[table] if name not in rows.columns]
         if missing:
             raise StateRefused(
-                f"snapshot {snapshot} of {table} was refused; expected the columns of its subjects, found none called "
-                f"{', '.join(missing)}, so that nobody can tell whether rows of erased subjects are in it",
+                f"snapshot {snapshot} of {table} was refused; it lacks {', '.join(missing)}, which identify "
+                "subjects, so rows of erased subjects in it cannot be found",
                 state="main is unchanged",
                 hint="errata plan … computes the partitions with the current columns",
             )
