@@ -17,7 +17,6 @@ from errata.model.partition import NULL, end_of, parse_list
 from errata.model.side_tables import is_side_table_mode
 from errata.model.table import ROW_LINEAGE
 from errata.planning.guardrail_result import GuardrailResult
-from errata.planning.plan_command import format_plan_command
 from errata.planning.plan_context import PlanContext
 from errata.planning.request import RULES
 from errata.planning.restore import check_restore
@@ -66,8 +65,8 @@ def _check_range(world: PlanContext) -> Iterator[GuardrailResult]:
     count, most = len(world.partitions), world.limits.max_partitions
     if count > most:
         text = f"{count:,} partitions asked for; limits.max_partitions is {most:,}"
-        look = world.command_for(world.partitions[:most], f"in steps of at most {most:,}, the first")
-        yield GuardrailResult("range", "refuse", text, look=look)
+        look = (f"plan in steps of at most {most:,} partitions; limits.max_partitions in errata.yaml is the limit",)
+        yield GuardrailResult("range", "refuse", text, look=look, is_limit=True)
     else:
         new = [name for name in world.partitions if name not in world.target.partitions]
         gap = f"; {len(new):,} not in the table yet: {world.folded(new)}" if new else ""
@@ -86,8 +85,8 @@ def _check_recent(world: PlanContext) -> Iterator[GuardrailResult]:
     hit = [name for name in dated if end_of(grain, name) > limit]
     if hit:
         text = f"{world.folded(hit)} closed less than {protect} ago (protect.recent)"
-        look = (f"wait until they are {protect} old: late rows may still arrive", *world.command_without(hit))
-        yield GuardrailResult("recent", "refuse", text, look=look)
+        look = (f"wait until they are {protect} old: late rows may still arrive",)
+        yield GuardrailResult("recent", "refuse", text, look=look, leave_out=frozenset(hit))
     else:
         yield GuardrailResult("recent", "ok", f"every partition closed at least {protect} ago")
 
@@ -100,8 +99,8 @@ def _check_locked(world: PlanContext) -> Iterator[GuardrailResult]:
     if hit:
         be = "is" if len(hit) == 1 else "are"
         text = f"{world.folded(hit)} {be} locked (protect.locked: closed books)"
-        look = (f"ask {world.product.owner}, who closed these books", *world.command_without(hit))
-        yield GuardrailResult("locked", "refuse", text, look=look)
+        look = (f"ask {world.product.owner}, who closed these books",)
+        yield GuardrailResult("locked", "refuse", text, look=look, leave_out=frozenset(hit))
     else:
         yield GuardrailResult("locked", "ok", "no partition is locked")
 
@@ -112,12 +111,9 @@ def _check_overlap(world: PlanContext) -> Iterator[GuardrailResult]:
         both = scope & run.partitions if run.table == world.target.table else frozenset()
         if both and run.run_id != world.request.supersede:
             found = True
-            look = (
-                f"errata status {run.run_id}",
-                f"then plan in its place: {format_plan_command(world.request, supersede=run.run_id)}",
-            )
             text = f"run {run.run_id} ({run.state}) holds {world.folded(sorted(both))}"
-            yield GuardrailResult("overlap", "refuse", text, look=look)
+            look = (f"errata status {run.run_id}",)
+            yield GuardrailResult("overlap", "refuse", text, look=look, leave_out=both, supersede=run.run_id)
     if not found:
         yield GuardrailResult("overlap", "ok", "no other active run on these partitions")
 
@@ -130,7 +126,7 @@ def _check_append(world: PlanContext) -> Iterator[GuardrailResult]:
         count = f"{len(full):,} of {len(world.partitions):,} partitions"
         text = f"{count} are not empty: {world.folded(full)}; publish.mode append only adds rows"
         look = ("set publish.mode in the product file to one that corrects, such as replace_partitions",)
-        yield GuardrailResult("append", "refuse", text, final=True, look=(*look, *world.command_without(full)))
+        yield GuardrailResult("append", "refuse", text, final=True, look=look, leave_out=frozenset(full))
     else:
         yield GuardrailResult("append", "ok", f"all {len(world.partitions):,} partitions are empty")
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from errata.model.partition import Grain, format_partition_list
+from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.request import Request
+
+_MAX_LIST = 300
+"""Longest list of partitions in a command that a person is asked to paste."""
 
 
 def format_plan_command(
@@ -41,3 +46,26 @@ def format_plan_command(
     for override in request.overrides:
         words += ["--override", shlex.quote(f"{override.rule}={override.why}")]
     return " ".join([*words, *(f'--override {rule}="WHY"' for rule in overrides)])
+
+
+def format_possible_plan(
+    request: Request, grain: Grain, partitions: Sequence[str], most: int, refused: Sequence[GuardrailResult]
+) -> str | None:
+    """The command that plans what no rule refuses: fewer partitions, or in place of the one run that has them.
+
+    None if some rule refuses any request like this one, or nothing is left.
+    """
+    if not all(result.can_be_avoided for result in refused):
+        return None
+    runs = {result.supersede for result in refused if result.supersede}
+    superseded = next(iter(runs)) if len(runs) == 1 and request.supersede is None else None
+    left_out = {
+        name for result in refused if superseded is None or result.supersede != superseded for name in result.leave_out
+    }
+    rest = [name for name in partitions if name not in left_out][:most]
+    if len(rest) == len(partitions):
+        return format_plan_command(request, supersede=superseded)
+    listed = format_partition_list(grain, rest) if rest else ""
+    if not 0 < len(listed) <= _MAX_LIST:
+        return None
+    return format_plan_command(request, partitions=listed, supersede=superseded)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from errata.model.manifest import Code, Estimate
-from errata.model.partition import format_partition_list, format_ranges
+from errata.model.partition import format_ranges
 from errata.model.product import Limits, Product
-from errata.planning.plan_command import format_plan_command
 from errata.planning.request import Request
 from errata.ports.tables import ActiveRun, InputState, PastTarget, TargetState
 
 _SHOWN = 12
-_MAX_LIST = 300
-"""Longest list of partitions in a command that a person is asked to type or paste."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +36,3 @@ class PlanContext:
     def folded(self, partitions: Sequence[str]) -> str:
         """Format partitions as ranges, cut short because results are stored for good."""
         return format_ranges(self.product.target.grain, partitions, _SHOWN)
-
-    def command_without(self, left_out: Collection[str]) -> tuple[str, ...]:
-        """The command that plans the rest of the request; none if nothing is left or the list would be too long."""
-        rest = [name for name in self.partitions if name not in left_out]
-        return self.command_for(rest, "then the others")
-
-    def command_for(self, partitions: Sequence[str], what: str) -> tuple[str, ...]:
-        """The command that plans these partitions of the request."""
-        listed = format_partition_list(self.product.target.grain, partitions) if partitions else ""
-        if not listed or len(listed) > _MAX_LIST:
-            return ()
-        return (f"{what}: {format_plan_command(self.request, partitions=listed)}",)

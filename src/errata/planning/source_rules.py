@@ -37,9 +37,10 @@ def check_source_missing(world: PlanContext) -> Iterator[GuardrailResult]:
         inside, around = _find_missing(world, facts)
         if inside:
             count = f"{len(inside):,} of {len(world.partitions):,} partitions"
-            text = f"{facts.name}: {count} missing: {world.folded(inside)}; searched {facts.location}"
-            look = (_describe_source(facts), *world.command_without(inside))
-            yield GuardrailResult("source-missing", "refuse", text, look=look)
+            searched = facts.near_miss.pattern if facts.near_miss else facts.location
+            text = f"{facts.name}: {count} missing: {world.folded(inside)}; searched {searched}"
+            look = (_describe_source(facts),)
+            yield GuardrailResult("source-missing", "refuse", text, look=look, leave_out=frozenset(inside))
         if around:
             yield GuardrailResult("source-missing", "warn", f"{facts.name}: look-back lacks {world.folded(around)}")
         complete = complete and not inside and not around
@@ -77,7 +78,7 @@ def check_empty(world: PlanContext) -> Iterator[GuardrailResult]:
         if hit:
             found = True
             text = f"{facts.name}: no rows in {world.folded(hit)}; they would be emptied"
-            look = (f"look at the source first: {facts.location}", *world.command_without(hit))
-            yield GuardrailResult("empty", "refuse", text, look=look)
+            look = (f"look at the source first: {facts.location}",)
+            yield GuardrailResult("empty", "refuse", text, look=look, leave_out=frozenset(hit))
     if not found:
         yield GuardrailResult("empty", "ok", "no source partition is empty")

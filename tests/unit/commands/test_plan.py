@@ -97,15 +97,16 @@ def test_own_output_is_known_from_the_target_and_never_read_again(tmp_path: Path
 
 def test_a_refusal_says_what_to_look_at_first_and_the_override_last():
     """Each refusing rule adds its lines once; a rule that nothing sets aside leaves no override to offer."""
-    look = ("errata status bf-1", "then plan in its place: errata plan fin.daily --supersede bf-1")
-    overlap, cost = GuardrailResult("overlap", "refuse", "no", look=look), GuardrailResult("cost", "refuse", "no")
+    overlap = GuardrailResult("overlap", "refuse", "no", look=("errata status bf-1",))
+    cost = GuardrailResult("cost", "refuse", "no", look=("plan fewer partitions",))
     append = GuardrailResult("append", "refuse", "no", final=True)
-    asked = Request("fin.daily", "FX bug", "ana", "2026-01-01", "2026-02-01")
-    assert refusal_hint(asked, [overlap, overlap, cost]).splitlines() == [
-        *look,
-        (
-            "or override, on the record: errata plan fin.daily --from 2026-01-01 --to 2026-02-01 --reason 'FX bug' "
-            '--override overlap="WHY" --override cost="WHY"'
-        ),
+    assert refusal_hint([overlap, overlap, cost], "errata plan A", "errata plan B").splitlines() == [
+        "errata status bf-1",
+        "plan fewer partitions",
+        "then plan what is possible: errata plan A",
+        "or override, on the record: errata plan B",
     ]
-    assert refusal_hint(asked, [overlap, append]).splitlines() == [*look, "no override sets aside append"]
+    assert refusal_hint([overlap, append], None, "errata plan B").splitlines() == [
+        "errata status bf-1",
+        "no override sets aside append",
+    ]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -11,6 +12,8 @@ from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain, from_ordinal
 from errata.model.product import Input, Limits
 from errata.planning.build import Plan
+from errata.planning.guardrail_result import GuardrailResult
+from errata.planning.plan_command import format_possible_plan
 from errata.planning.request import RULES
 from errata.ports.tables import ActiveRun, PartitionSize
 from unit.planning.worlds import (
@@ -147,21 +150,32 @@ def test_every_refusal_says_what_to_look_at_or_to_type_first(rule: str):
     assert not any("--override" in line for verdict in refused for line in verdict.look)
 
 
-def look_of(made: Plan, rule: str) -> tuple[str, ...]:
-    (verdict,) = [verdict for verdict in made.verdicts if verdict.rule == rule and verdict.level == "refuse"]
-    return verdict.look
+def refusals(made: Plan) -> list[GuardrailResult]:
+    return [verdict for verdict in made.verdicts if verdict.level == "refuse"]
+
+
+def possible(made: Plan, most: int = 180) -> str | None:
+    """The command that plans what no rule refuses."""
+    return format_possible_plan(made.request, Grain.DAY, made.partitions, most, refusals(made))
 
 
 def test_an_overlap_names_the_run_its_state_and_the_command_that_replaces_it():
     """The state is in the verdict; the hint looks at the run first and then supersedes it."""
     made = plan(ask(partitions="2026-01-01..2026-01-03"), active_runs=(OTHER,))
     assert message(made, "overlap") == "run bf-1 (running) holds 2026-01-02 … 2026-01-03"
-    assert look_of(made, "overlap") == (
-        "errata status bf-1",
-        (
-            "then plan in its place: errata plan fin.daily_revenue --partitions 2026-01-01..2026-01-03 "
-            "--reason 'FX bug FIN-231' --supersede bf-1"
-        ),
+    assert [verdict.look for verdict in refusals(made)] == [("errata status bf-1",)]
+    assert possible(made) == (
+        "errata plan fin.daily_revenue --partitions 2026-01-01..2026-01-03 --reason 'FX bug FIN-231' --supersede bf-1"
+    )
+
+
+def test_of_two_runs_in_the_way_neither_is_superseded_silently():
+    """A plan takes the place of one run; with two of them it leaves their partitions out."""
+    other = replace(OTHER, run_id="bf-2", partitions=frozenset({"2026-01-05"}))
+    made = plan(active_runs=(OTHER, other))
+    assert possible(made) == (
+        "errata plan fin.daily_revenue --partitions 2026-01-01,2026-01-04,2026-01-06..2026-01-07 "
+        "--reason 'FX bug FIN-231'"
     )
 
 
@@ -171,18 +185,34 @@ def test_a_missing_source_names_the_pattern_and_the_nearest_directory():
     miss = NearMiss("raw/day={day}/*.parquet", "raw", ("day=2026-01-01", "day=2026-01-02"))
     inputs["transactions"] = replace(inputs["transactions"], near_miss=miss)
     made = plan(ask(partitions="2026-01-02..2026-01-03"), inputs=inputs)
-    assert f"missing: 2026-01-03; searched {inputs['transactions'].location}" in message(made, "source-missing")
-    first, then = look_of(made, "source-missing")
-    assert first == "look at the source first: the nearest directory, raw, has day=2026-01-01, day=2026-01-02"
-    assert then.startswith("then the others: errata plan fin.daily_revenue --partitions 2026-01-02 --reason")
-
-
-def test_a_range_that_is_too_long_comes_with_its_first_step():
-    """The command plans as many partitions as the limit allows, oldest first."""
-    made = plan(project=replace(PROJECT, limits=Limits(3)))
-    assert look_of(made, "range")[0].startswith(
-        "in steps of at most 3, the first: errata plan fin.daily_revenue --partitions 2026-01-01..2026-01-03 "
+    assert "missing: 2026-01-03; searched raw/day={day}/*.parquet" in message(made, "source-missing")
+    assert refusals(made)[0].look == (
+        "look at the source first: the nearest directory, raw, has day=2026-01-01, day=2026-01-02",
     )
+    assert possible(made) == "errata plan fin.daily_revenue --partitions 2026-01-02 --reason 'FX bug FIN-231'"
+
+
+def test_the_suggested_plan_passes_every_rule_that_refused():
+    """Too many days, some missing, some locked, a run in the way: one command avoids all of them, and works."""
+    facts = {
+        "product": protected("0d", "2026-01-07"),
+        "project": replace(PROJECT, limits=Limits(3)),
+        "inputs": without("transactions", "2026-01-01", "2026-01-04"),
+        "active_runs": (OTHER,),
+    }
+    made = plan(**facts)
+    assert {verdict.rule for verdict in refusals(made)} == {"range", "locked", "source-missing", "overlap"}
+    suggested = possible(made, most=3)
+    assert suggested is not None
+    words = shlex.split(suggested)
+    listed, run = words[words.index("--partitions") + 1], words[words.index("--supersede") + 1]
+    assert not plan(ask(partitions=listed, supersede=run), **facts).is_refused
+
+
+@pytest.mark.parametrize("rule", ["cost", "streaming-readers"])
+def test_no_plan_is_suggested_where_none_would_pass(rule: str):
+    """A limit on money or a stream does not go away with fewer partitions that we could name."""
+    assert possible(plan(**CASES[rule])) is None
 
 
 @pytest.mark.parametrize("price", ["0", "0.00"])

@@ -21,7 +21,7 @@ from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_tags
 from errata.planning.estimate import count_busy_seconds, count_worker_cores
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.input_conditions import with_delete_condition, with_row_rules
-from errata.planning.plan_command import format_plan_command
+from errata.planning.plan_command import format_plan_command, format_possible_plan
 from errata.planning.request import Request, list_input_partitions, resolve_partitions
 from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
 from errata.planning.rule_check import refuse_flawed_rules
@@ -45,7 +45,17 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
             f"the plan was refused by {len(refused)} of {len(plan.verdicts)} rules: "
             + "; ".join(f"{verdict.rule}: {verdict.message}" for verdict in refused),
             state="nothing was planned; no table was touched",
-            hint=refusal_hint(request, refused),
+            hint=refusal_hint(
+                refused,
+                format_possible_plan(
+                    request,
+                    workspace.product(request.product).target.grain,
+                    plan.partitions,
+                    workspace.project.limits.max_partitions,
+                    refused,
+                ),
+                format_plan_command(request, overrides=dict.fromkeys(verdict.rule for verdict in refused)),
+            ),
             plan=view,
         )
     refuse_hidden_refs(workspace, plan.manifest.target.table)
@@ -71,13 +81,14 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
     return plan_view(workspace, plan.manifest, plan.digest, run=run, plan=plan, already=already, pins=pins)
 
 
-def refusal_hint(request: Request, refused: Sequence[GuardrailResult]) -> str:
-    """What to look at first and what to type instead, and last the override, if there is one."""
+def refusal_hint(refused: Sequence[GuardrailResult], possible: str | None, overriding: str) -> str:
+    """What to look at first, then the plan that is possible, and last the override, if there is one."""
     lines = list(dict.fromkeys(line for verdict in refused for line in verdict.look))
-    if final := dict.fromkeys(verdict.rule for verdict in refused if verdict.final):
-        return "\n".join([*lines, f"no override sets aside {', '.join(final)}"])
-    rules = dict.fromkeys(verdict.rule for verdict in refused)
-    return "\n".join([*lines, f"or override, on the record: {format_plan_command(request, overrides=rules)}"])
+    if possible:
+        lines.append(f"then plan what is possible: {possible}")
+    final = dict.fromkeys(verdict.rule for verdict in refused if verdict.final)
+    last = f"no override sets aside {', '.join(final)}" if final else f"or override, on the record: {overriding}"
+    return "\n".join([*lines, last])
 
 
 def _resolve_superseded(workspace: Workspace, request: Request) -> Request:

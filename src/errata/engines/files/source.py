@@ -100,8 +100,11 @@ class FileSource:
             return {one.path.removeprefix(f"{place}/"): one.type.name == "File" for one in listed}
 
         found = find_near_miss(pattern, path, list_directory)
+        if found is None:
+            return None
         # a place in the project is shown as its files write it
-        return found and replace(found, directory=found.directory.removeprefix(f"{self._root.rstrip('/')}/"))
+        root = f"{self._root.rstrip('/')}/"
+        return replace(found, pattern=found.pattern.removeprefix(root), directory=found.directory.removeprefix(root))
 
     def _read_footers(self, scheme: str, files: Mapping[str, Sequence[SourceFile]]) -> dict[str, Footer]:
         pinned = [file.path for listed in files.values() for file in listed]
