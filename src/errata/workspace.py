@@ -150,8 +150,12 @@ class Workspace:
         products = self.project.products.values()
         found = next((one for one in products if table in (one.target.table, one.name)), None)
         if found is None:
-            known = ", ".join(sorted(one.target.table for one in products)) or "none"
-            raise NotFound(f"{table} is not a governed table of this project; expected one of {known}")
+            tables = sorted(one.target.table for one in products)
+            near = difflib.get_close_matches(table, [*tables, *self.project.products], 1)
+            raise NotFound(
+                f"{table} is not a governed table of this project; expected one of {', '.join(tables) or 'none'}",
+                hint=f"did you mean {near[0]}?" if near else "errata check",
+            )
         return found
 
 

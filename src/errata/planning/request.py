@@ -81,10 +81,9 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.kind in RESERVED:
-            raise UsageError(
+            raise _usage_error(
                 f"kind {self.kind} was refused; it is reserved for runs that compare and publish nothing, which this "
                 "version cannot do",
-                state="nothing was planned",
                 hint=f"to compute and compare without a run: errata try {self.product} {self._first_of_scope()}",
             )
         _require_known("kind", self.kind, KINDS)
@@ -93,19 +92,23 @@ class Request:
         for override in self.overrides:
             _require_known("override", override.rule, RULES)
         if (self.kind == "restore") != (self.restore is not None):
-            raise UsageError(
+            raise _usage_error(
                 f"kind {self.kind} {'with' if self.restore else 'without'} --restore was refused; expected both or "
                 "neither: a restore puts back what the table held at a snapshot, a tag or a time",
                 hint="errata history TABLE PARTITION shows what there is",
             )
         if self.restore is not None and self.prove_determinism:
-            raise UsageError("--prove-determinism with --restore was refused; a restore computes nothing")
+            raise _usage_error("--prove-determinism with --restore was refused; a restore computes nothing")
         if not self.reason.strip():
-            raise UsageError("a plan without a reason was refused; expected --reason with what is being corrected")
+            raise _usage_error(
+                "a plan without a reason was refused; expected --reason with what is being corrected",
+            )
         if isinstance(self.canary, int) and self.canary < 0:
-            raise UsageError(f"--canary {self.canary} was refused; expected 0 or more partitions")
+            raise _usage_error(f"--canary {self.canary} was refused; expected 0 or more partitions")
         if self.prove_determinism < 0:
-            raise UsageError(f"--prove-determinism {self.prove_determinism} was refused; expected 0 or more chunks")
+            raise _usage_error(
+                f"--prove-determinism {self.prove_determinism} was refused; expected 0 or more chunks",
+            )
 
     def _first_of_scope(self) -> str:
         """A partition or list in scope, as ``errata try`` takes it."""
@@ -117,17 +120,16 @@ def resolve_partitions(request: Request, grain: Grain) -> tuple[str, ...]:
     """Partitions to publish, oldest first."""
     by_range = request.start is not None or request.end is not None
     if by_range and request.partitions is not None:
-        raise UsageError("a range and a list were both given; expected --from and --to, or --partitions")
+        raise _usage_error("a range and a list were both given; expected --from and --to, or --partitions")
     if request.partitions is not None:
         if isinstance(request.partitions, str):
             return parse_list(grain, request.partitions)
         if not request.partitions:
-            raise UsageError("an empty partition list was refused; expected at least one partition")
+            raise _usage_error("an empty partition list was refused; expected at least one partition")
         return sort_oldest_first(grain, {parse_partition(grain, text) for text in request.partitions})
     if request.start is None or request.end is None:
-        raise UsageError(
+        raise _usage_error(
             "a plan without a range was refused; expected --from and --to, or --partitions",
-            state="nothing was planned",
             hint=f'errata plan {request.product} --from D --to D --reason "…"',
         )
     return expand_range(grain, request.start, request.end)
@@ -139,10 +141,9 @@ def refuse_other_spellings(partitions: Sequence[str], column_type: str | None) -
         return
     wrong = [text for text in partitions if text != NULL and not _WHOLE.fullmatch(text)]
     if wrong:
-        raise UsageError(
+        raise _usage_error(
             f"partition {wrong[0]!r} was refused; the column holds whole numbers, written without zeros, signs or "
             "spaces before them",
-            state="nothing was planned",
         )
 
 
@@ -152,7 +153,7 @@ def resolve_order(request: Request, product: Product) -> str:
     if own is None:
         return request.order or "newest"
     if request.order not in (None, "sequential"):
-        raise UsageError(
+        raise _usage_error(
             f"--order {request.order} was refused; expected sequential: input {own} of {product.name} is its own "
             "output, so every partition needs those before it",
             hint="leave --order out",
@@ -171,10 +172,10 @@ def resolve_canary(request: Request, ordered: Sequence[str], grain: Grain, order
     outside = wanted.difference(ordered)
     if outside:
         found = format_ranges(grain, outside)
-        raise UsageError(f"--canary {text} was refused; expected partitions of the scope; {found} is outside it")
+        raise _usage_error(f"--canary {text} was refused; expected partitions of the scope; {found} is outside it")
     chosen = tuple(name for name in ordered if name in wanted)
     if order == "sequential" and chosen != tuple(ordered[: len(chosen)]):
-        raise UsageError(
+        raise _usage_error(
             f"--canary {text} was refused; expected the oldest partitions of the scope, because --order sequential "
             "computes no partition before those ahead of it",
             hint=f"--canary {len(chosen)}",
@@ -203,4 +204,8 @@ def _require_known(what: str, found: str, known: Sequence[str]) -> None:
     if found not in known:
         near = get_close_matches(found, known, 1)
         meant = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"{what} {found!r} is not known; expected one of {', '.join(known)}{meant}")
+        raise _usage_error(f"{what} {found!r} is not known; expected one of {', '.join(known)}{meant}")
+
+
+def _usage_error(message: str, hint: str | None = None) -> UsageError:
+    return UsageError(message, state="nothing was planned", hint=hint)

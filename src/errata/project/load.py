@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -76,11 +77,24 @@ def _find_root(given: Path) -> Path:
     except (OSError, ValueError):
         pass  # the name cannot be a directory
     message = f"no {PROJECT_FILE} in {given}; expected a project directory or its {PROJECT_FILE}"
+    near = _find_near_project(given)
     raise ProjectFileError(
         message,
-        hint="errata init makes a starter project; -C DIR picks another one",
+        hint=f"there is one in {near}: errata -C {shlex.quote(str(near))} check"
+        if near
+        else "errata init makes a starter project; -C DIR picks another one",
         problems=[{"file": PROJECT_FILE, "line": None, "column": None, "message": message, "key": ""}],
     )
+
+
+def _find_near_project(given: Path) -> Path | None:
+    """A project above this directory or directly in it, for someone who is one directory off."""
+    try:
+        here = given.resolve()
+        below = sorted(path.parent for path in here.glob(f"*/{PROJECT_FILE}")) if here.is_dir() else []
+        return next((one for one in (*here.parents, *below) if (one / PROJECT_FILE).is_file()), None)
+    except (OSError, ValueError):
+        return None
 
 
 def _read_project(

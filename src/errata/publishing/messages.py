@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from errata.errors import PublishConflict
+from errata.errors import EngineError, PublishConflict
 from errata.model.partition import Grain, format_partition_list, sort_oldest_first
 from errata.model.table import Commit
 from errata.ports.publish import IntentLog
@@ -173,3 +173,10 @@ def contention_error(kind: str, run_id: str, reason: str, on_live_write: str) ->
         hint=f"{hint}\n{advice}" if advice else hint,
         run_id=run_id,
     )
+
+
+def failed_error(kind: str, run_id: str, why: str, state: str) -> EngineError:
+    """Error when an engine failed during a publication or rollback, and the table shows that nothing landed."""
+    reason = ' --reason "…"' if kind == "rollback" else ""
+    hint = f"look at the catalog and the storage: errata doctor\nthen repeat: errata {kind} {run_id}{reason}"
+    return EngineError(f"the {kind} of {run_id} failed: {why}", state=state, hint=hint, run_id=run_id)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from errata.errors import EngineError, ErrataError, PublishConflict
+from errata.errors import ErrataError, PublishConflict
 from errata.failpoints import failpoint
 from errata.model.manifest import ExpectedFile, TargetPin
 from errata.model.refs import FOR_EVER_DAYS, GUARD, STEP_DAYS, rows_branch, undo_branch
@@ -36,7 +36,14 @@ from errata.publishing.conflict import (
 )
 from errata.publishing.content import ContentComparison, compare_content
 from errata.publishing.intent import CarriedRows, Intent
-from errata.publishing.messages import conflict_error, contention_error, drift_error, shape_error, unrecorded_error
+from errata.publishing.messages import (
+    conflict_error,
+    contention_error,
+    drift_error,
+    failed_error,
+    shape_error,
+    unrecorded_error,
+)
 from errata.publishing.remembered_content import CachedContent
 from errata.publishing.table_shape import require_partition_column, require_planned_shape
 from errata.publishing.unrecorded import close_intent, find_unrecorded
@@ -216,9 +223,7 @@ def commit_replacement(
             return _build_result(order, publication_id, landed, first, written)
         if isinstance(error, ErrataError):
             raise
-        raise EngineError(
-            f"the {order.kind} of {order.run_id} failed: {first_line(error)}", state="main is unchanged"
-        ) from error
+        raise failed_error(order.kind, order.run_id, first_line(error), "main is unchanged") from error
 
 
 def _restore_unrecorded(

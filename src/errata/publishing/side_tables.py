@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from errata.errors import EngineError, ErrataError
+from errata.errors import ErrataError
 from errata.failpoints import failpoint
 from errata.gate.measure.names import content_columns
 from errata.ledger import CandidateRecord, RunRecord
@@ -22,7 +22,7 @@ from errata.ports.publish import (
 )
 from errata.publishing.expected_files import build_replacement
 from errata.publishing.follow_up import find_origins
-from errata.publishing.messages import repeated_corrections_error
+from errata.publishing.messages import failed_error, repeated_corrections_error
 from errata.publishing.recovery import LedgerLog
 from errata.publishing.replacement import (
     Examination,
@@ -211,9 +211,7 @@ def append_to_side_table(
         if settled is None:
             if isinstance(error, ErrataError):
                 raise
-            raise EngineError(
-                f"the {order.kind} of {order.run_id} failed: {first_line(error)}", state="nothing was published"
-            ) from error
+            raise failed_error(order.kind, order.run_id, first_line(error), "nothing was published") from error
         landed = settled
     return ReplacementResult(publication_id, landed, found.snapshot_id, 0, written, found.compacted, written)
 

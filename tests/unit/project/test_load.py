@@ -332,3 +332,14 @@ def test_thresholds_keep_their_text(write: Write):
         write, "checks:\n  - {metric: nullValues, column: a, mustBeBetween: [-1.50, 2], unit: percent}\n"
     )
     assert product.checks[0].threshold == Threshold("mustBeBetween", "-1.50", "2")
+
+
+@pytest.mark.parametrize("where", ["shop/products", "."])
+def test_someone_who_is_one_directory_off_is_shown_the_project(tmp_path: Path, where: str):
+    """A project above, or directly below, comes with the command that uses it."""
+    (tmp_path / "shop" / "products").mkdir(parents=True)
+    (tmp_path / "shop" / "errata.yaml").touch()
+    with pytest.raises(ProjectFileError) as refused:
+        load_project(tmp_path / where)
+    project = tmp_path / "shop"
+    assert refused.value.hint == f"there is one in {project}: errata -C {project} check"

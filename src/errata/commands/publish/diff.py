@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from errata.errors import StateRefused
 from errata.gate.diff.candidate_diff import compare_candidate, require_candidate
 from errata.model.audit import Actor
-from errata.model.partition import format_ranges
+from errata.model.partition import format_partition_list, format_ranges
 from errata.publishing.selection import select_partitions
 from errata.views.diff import DiffView
 from errata.workspace import Workspace
@@ -28,5 +28,6 @@ def diff(
             "computed, expected "
             f"partitions of its canary: {format_ranges(manifest.target.grain, within)}",
             state="nothing was changed",
+            hint=f"errata diff {run.run_id} --partitions {format_partition_list(manifest.target.grain, within)}",
         )
     return compare_candidate(workspace, run, manifest, candidate, scope, sample)

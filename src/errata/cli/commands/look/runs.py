@@ -29,10 +29,10 @@ def runs(
     ] = None,
     accepted_at: Annotated[
         str | None,
-        typer.Option("--accepted-at", metavar="TIME", help="Show instead the current run per partition then."),
+        typer.Option("--accepted-at", metavar="TIME", help="Show which run was current at this time."),
     ] = None,
 ) -> None:
-    """List runs, or those that were current at a time.
+    """List runs, or those current at a given time.
 
     Times need a zone. Reads only the ledger and opens no table.
 

@@ -13,7 +13,7 @@ from errata.cli.render.why import render_why
 
 def why(
     session: Session,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table: catalog.namespace.table.")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table (catalog.namespace.table) or product.")],
     partition: Annotated[
         str, typer.Argument(metavar="PARTITION", help="Partition: 2026-01-17, 2026-01, … or its value.")
     ],
