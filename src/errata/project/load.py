@@ -76,11 +76,12 @@ def _find_root(given: Path) -> Path:
             return root
     except (OSError, ValueError):
         pass  # the name cannot be a directory
-    message = f"no {PROJECT_FILE} in {given}; expected a project directory or its {PROJECT_FILE}"
     near = _find_near_project(given)
+    wanted = f"there is one in {near}" if near else f"expected a project directory or its {PROJECT_FILE}"
+    message = f"no {PROJECT_FILE} in {given}; {wanted}"
     raise ProjectFileError(
         message,
-        hint=f"there is one in {near}: errata -C {shlex.quote(str(near))} check"
+        hint=f"errata -C {shlex.quote(str(near))} status"
         if near
         else "errata init makes a starter project; -C DIR picks another one",
         problems=[{"file": PROJECT_FILE, "line": None, "column": None, "message": message, "key": ""}],

@@ -342,4 +342,5 @@ def test_someone_who_is_one_directory_off_is_shown_the_project(tmp_path: Path, w
     with pytest.raises(ProjectFileError) as refused:
         load_project(tmp_path / where)
     project = tmp_path / "shop"
-    assert refused.value.hint == f"there is one in {project}: errata -C {project} check"
+    assert refused.value.message.endswith(f"; there is one in {project}")
+    assert refused.value.hint == f"errata -C {project} status"

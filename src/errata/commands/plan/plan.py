@@ -85,7 +85,8 @@ def refusal_hint(refused: Sequence[GuardrailResult], possible: str | None, overr
     """What to look at first, then the plan that is possible, and last the override, if there is one."""
     lines = list(dict.fromkeys(line for verdict in refused for line in verdict.look))
     if possible:
-        lines.append(f"then plan what is possible: {possible}")
+        what = "then plan in its place" if "--supersede" in possible else "then plan what is possible"
+        lines.append(f"{what}: {possible}")
     final = dict.fromkeys(verdict.rule for verdict in refused if verdict.final)
     last = f"no override sets aside {', '.join(final)}" if final else f"or override, on the record: {overriding}"
     return "\n".join([*lines, last])

@@ -18,6 +18,7 @@ from errata.model.partition import NULL, Grain, parse_partition, start_of, value
 _PLACEHOLDER = re.compile(r"\{(?P<column>[A-Za-z_]\w*)(?::(?P<format>[^{}]+))?\}")
 _SLASH = re.compile(r"/(?![^{}]*\})")  # but not a slash inside a placeholder's format
 _DIRECTIVE = re.compile(r"%-?[A-Za-z]")
+_DIGITS = {"%Y": 4, "%m": 2, "%d": 2, "%H": 2, "%y": 2}
 _GLOB = re.compile(r"[*?\[]")
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _DOT_SEGMENTS = {".", ".."}
@@ -117,20 +118,20 @@ def _matches_globs(globs: Sequence[str], names: Sequence[str]) -> bool:
     return bool(names) and fnmatchcase(names[0], globs[0]) and _matches_globs(globs[1:], names[1:])
 
 
-def is_glob(segment: str) -> bool:
-    """Whether a segment matches more than one name."""
-    return bool(_GLOB.search(segment))
+def is_glob(text: str) -> bool:
+    """Whether a segment, or any segment of a pattern, matches more than one name in one partition."""
+    return bool(_GLOB.search(_PLACEHOLDER.sub("", text)))
 
 
 def open_placeholders(path: str) -> tuple[str, ...]:
     """The segments of a pattern with globs in place of the partition.
 
-    >>> open_placeholders("raw/day={day}/*.parquet"), open_placeholders("raw/{day:%Y/%m}/x")
-    (('raw', 'day=*', '*.parquet'), ('raw', '*', '*', 'x'))
+    >>> open_placeholders("raw/day={day}/*.parquet"), open_placeholders("raw/{day:%m/%j}/x")
+    (('raw', 'day=*', '*.parquet'), ('raw', '[0-9][0-9]', '*', 'x'))
     """
 
     def glob(found: re.Match[str]) -> str:
-        return _DIRECTIVE.sub("*", found["format"]) if found["format"] else "*"
+        return _DIRECTIVE.sub(lambda part: "[0-9]" * _DIGITS.get(part[0], 0) or "*", found["format"] or "%x")
 
     return tuple(_PLACEHOLDER.sub(glob, path).split("/"))
 

@@ -27,7 +27,8 @@ class ListDirectory(Protocol):
 
 def find_near_miss(pattern: str, path: str, list_directory: ListDirectory) -> NearMiss | None:
     """None if a file matches ``path`` or the search was too long; otherwise where it ended."""
-    search = _Search(list_directory)
+    # without globs of its own, a pattern is a file or a directory with files
+    search = _Search(list_directory, may_end_in_directory=not is_glob(path))
     if search.finds("", open_placeholders(path)) or search.listings >= _MAX_LISTINGS:
         return None
     return NearMiss(
@@ -38,6 +39,7 @@ def find_near_miss(pattern: str, path: str, list_directory: ListDirectory) -> Ne
 @dataclass(slots=True)
 class _Search:
     list_directory: ListDirectory
+    may_end_in_directory: bool
     listings: int = 0
     nearest: str = ""
     entries: Sequence[str] = ()
@@ -58,12 +60,16 @@ class _Search:
             deep = self.list_directory(place, is_deep=True) or {}
             location = FileLocation(place, tuple(globs))
             return any(is_file and matches(location, f"{place}/{name}") for name, is_file in deep.items())
-        for name, is_file in listed.items():
+        is_last = len(globs) == 1
+        for name, is_file in sorted(listed.items()):
             if self.listings >= _MAX_LISTINGS:
                 return False
-            if not fnmatchcase(name, globs[0]) or is_file != (len(globs) == 1) or name.startswith(("_", ".")):
+            if not fnmatchcase(name, globs[0]) or name.startswith(("_", ".")):
                 continue
-            if is_file or self.finds(f"{place}/{name}", globs[1:]):
+            if is_file and is_last:
+                return True
+            may_descend = not is_file and (not is_last or self.may_end_in_directory)
+            if may_descend and self.finds(f"{place}/{name}", globs[1:]):
                 return True
         return False
 

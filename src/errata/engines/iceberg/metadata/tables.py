@@ -67,7 +67,7 @@ class TableLoader:
                 raise
             name, identifier = split_table(table)
             said = f"table {table} was not found in catalog {name}; {self._describe_others(name, identifier)}"
-            raise NotFound(said, hint=missing.hint, **missing.fields) from None
+            raise NotFound(said, hint=missing.hint, state="nothing was changed", **missing.fields) from None
 
     def _describe_others(self, name: str, identifier: tuple[str, ...]) -> str:
         """Tables of the namespace, or the namespaces, for someone who misspelt one of them."""
