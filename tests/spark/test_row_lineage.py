@@ -26,9 +26,7 @@ def test_a_rollback_brings_back_rows_and_values_under_new_row_ids(make_world: Ma
     after = _lineage(world)
     assert {row_id for row_id, _ in before.values()}.isdisjoint(row_id for row_id, _ in after.values())
     assert min(sequence for _, sequence in after.values()) > max(sequence for _, sequence in before.values())
-    assert view.warnings == (
-        "rows and values are those of before; their _row_id and _last_updated_sequence_number are new",
-    )
+    assert view.warnings == ("rows and values are as before; their _row_id and _last_updated_sequence_number are new",)
 
 
 def test_rows_that_are_carried_over_keep_their_row_ids(make_world: Make) -> None:

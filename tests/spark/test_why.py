@@ -131,4 +131,4 @@ def test_many_rows_are_shown_up_to_a_number_and_that_is_said(world_at: WorldAt) 
     world, _ = world_at("published", days=1, rows=25)
     view = world.client.why(TABLE, world.days[0], key={"day": world.days[0]})
     assert len(view.rows) == 20
-    assert "more rows fit than the 20 that are shown; --key account=… tells them apart" in view.note
+    assert "only 20 of the matching rows are shown; --key account=… narrows them down" in view.note

@@ -117,7 +117,8 @@ def _check_warehouses(project: Project, report: ProblemReport) -> None:
         if place.startswith("/") and not FilePath(place).is_dir():
             near = next(parent for parent in FilePath(place).parents if parent.is_dir())
             found = describe_entries(sorted(one.name for one in near.iterdir() if not one.name.startswith(".")))
-            report.at(("catalogs", name, "warehouse"), f"there is no directory {place}; {near} has {found}")
+            said = project.redact(f"there is no directory {place}; {near} has {found}")
+            report.at(("catalogs", name, "warehouse"), said)
 
 
 def _check_people(project: Project, report: ProblemReport) -> None:

@@ -160,7 +160,7 @@ def test_controls_that_do_not_vary_warn_of_any_other_number() -> None:
     assert _judged("7", _of("7", "7", "7.00")).level == "ok"
     found = _judged("7000", _of("7", "7", "7"))
     assert (found.level, found.value) == ("warn", None)
-    assert "the controls do not vary, so that any other number is unusual" in found.message
+    assert "the controls do not vary, so any other number is unusual" in found.message
 
 
 def test_half_of_the_controls_equal_is_no_more_than_a_warning() -> None:

@@ -32,7 +32,7 @@ def _render_heads(heads: HeadsView, width: int) -> list[str]:
     elif heads.signatures == "checked":
         lines = wrap(f"agrees with {count}, signed by {', '.join(heads.signed_by)}", width, "✓ ")
     else:
-        lines = wrap(f"agrees with {count}; signatures were not checked: --key FILE.pub does", width, "! ")
+        lines = wrap(f"agrees with {count}; signatures were not checked; --key FILE.pub checks them", width, "! ")
     if heads.newest is not None and heads.behind:
         lines += wrap(f"{plural(heads.behind, 'entry', 'entries')} after the newest of them", width, "  ")
     if heads.lag_seconds:

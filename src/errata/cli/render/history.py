@@ -33,7 +33,7 @@ def render_commits(view: CommitsView, width: int) -> list[str]:
     """One paragraph per commit, newest first."""
     lines = flow([view.table, view.partition], width)
     if not view.commits:
-        return [*lines, *wrap("no commit that is still known touched it", width, "  ")]
+        return [*lines, *wrap("no known commit touched it", width, "  ")]
     for commit in view.commits:
         lines += _render_commit(commit, width)
     if not view.complete:
@@ -49,5 +49,5 @@ def _render_commit(commit: CommitView, width: int) -> list[str]:
     moved += [f"{format_exact(commit.deleted_rows)} deleted in place"] if commit.deleted_rows else []
     head = f"{format_moment(commit.at)}  "
     lines = flow([who, commit.operation, " ".join(moved), "accepted" if commit.accepted else ""], width, head)
-    before = f"before it {commit.before}" if commit.before else "nothing is known from before it"
+    before = f"before it {commit.before}" if commit.before else "nothing older is known"
     return lines + flow([f"snapshot {commit.snapshot_id}", before], width, " " * len(head))

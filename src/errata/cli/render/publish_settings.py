@@ -14,13 +14,13 @@ def describe_action(deed: str, table: str, publish: Mapping[str, Any]) -> str:
     untouched = f"{table} is not touched"
     told = {
         ("publish", "append"): f"publish adds to {table}",
-        ("rollback", "append"): f"rollback takes out of {table}",
+        ("rollback", "append"): f"rollback removes rows from {table}",
         ("publish", "merge"): f"publish merges into {table}",
         ("publish", "swap_view"): f"publish lets {publish.get('view')} show the new partitions; {untouched}",
         ("rollback", "swap_view"): f"rollback lets {publish.get('view')} show what it showed before; {untouched}",
         ("publish", "version"): f"publish adds a version to {publish.get('versions')}; {untouched}",
-        ("rollback", "version"): f"rollback accepts the version before in {publish.get('versions')}; {untouched}",
-        ("publish", "corrections"): f"publish tells what changed in {publish.get('corrections')}; {untouched}",
+        ("rollback", "version"): f"rollback accepts the earlier version in {publish.get('versions')}; {untouched}",
+        ("publish", "corrections"): f"publish records what changed in {publish.get('corrections')}; {untouched}",
         ("rollback", "corrections"): f"rollback reverses the rows in {publish.get('corrections')}; {untouched}",
     }
     plain = {"publish": "replaces in", "rollback": "restores in", "cancel": "ends the run on"}
@@ -52,7 +52,7 @@ def _describe_mode(publish: Mapping[str, Any]) -> list[str]:
         case "append":
             return ["append: new rows in empty partitions; a row that is there by then is a conflict"]
         case "merge":
-            return ["merge by key: keys that the transform does not give keep their rows", *_describe_merge(publish)]
+            return ["merge by key: keys that the transform does not return keep their rows", *_describe_merge(publish)]
         case "version":
             shown = f"; {publish['view']} shows what is accepted" if publish.get("view") else ""
             return [

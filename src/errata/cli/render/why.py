@@ -104,7 +104,7 @@ def _format_values(event: HistoryView, telling: set[str]) -> Iterator[str]:
         if event.before is None or name not in old:
             yield f"{name} {format_value(new[name])}"
         elif event.after is None:
-            yield f"{name} {format_value(old[name])} → not known any more"
+            yield f"{name} {format_value(old[name])} → no longer known"
         elif name not in new:
             yield f"{name} {format_value(old[name])} → gone"
         elif old[name] != new[name]:

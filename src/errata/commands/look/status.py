@@ -122,10 +122,10 @@ def _list_unfinished(workspace: Workspace, run: RunRecord, publications: Iterabl
     """Warnings about open publications, and about outbox work of publications that landed."""
     for one in publications:
         if one.state is PublicationState.INTENDED:
-            yield f"{one.kind} {one.pub_id} is open since {one.intended_at}"
+            yield f"{one.kind} {one.pub_id} has been open since {one.intended_at}"
     for run_id, pub_id, owed in workspace.ledger.facts.list_outbox(run.table):
         if run_id == run.run_id:
-            yield f"{pub_id} landed, and what follows it is not done yet: {', '.join(owed)}"
+            yield f"{pub_id} is published; still to do after it: {', '.join(owed)}"
 
 
 def _open_freeze_view(workspace: Workspace, run: RunRecord) -> FreezeView | None:

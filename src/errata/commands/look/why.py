@@ -87,7 +87,7 @@ def _explain_rows(
     if missing:
         keys, more = _find_matching_keys(workspace, partition, deeds, commits, asked)
         told = " ".join(f"--key {name}=…" for name in missing)
-        notes += [f"more rows fit than the {len(keys)} that are shown; {told} tells them apart"] if more else []
+        notes += [f"only {len(keys)} of the matching rows are shown; {told} narrows them down"] if more else []
     rows = KeyedRows(workspace, target, partition, keys, whole=not missing)
     classified = list_masked_columns(workspace, deeds[-1].manifest)
     found = [
@@ -95,9 +95,9 @@ def _explain_rows(
         for key in keys
     ]
     if rows.repeated:
-        notes.append("the key is there more than once in a snapshot; one row of it is shown")
+        notes.append("the key occurs more than once in a snapshot; one of its rows is shown")
     if not found:
-        notes.append("no snapshot that is still there has a row that fits")
+        notes.append("no remaining snapshot has a matching row")
     note, single = "\n".join(notes), len(found) == 1
     history = found[0].history if single else ()
     return WhyView(target.table, partition, dict(asked), history, note, () if single else tuple(found))

@@ -217,7 +217,7 @@ def _tidy_up(context: RunContext, snapshot_id: str) -> tuple[tuple[str, ...], in
         remove_run_tags(context)
         sweep_refs(context.workspace, context.actor, context.run.table)
     except Exception as error:  # noqa: BLE001  whatever it is, the publication has landed
-        return (f"published, but tidying up did not end well: {first_line(error)}; errata cleanup does the rest",), 0
+        return (f"published, but cleaning up failed: {first_line(error)}; errata cleanup does the rest",), 0
     return warnings, live_commits
 
 

@@ -122,7 +122,7 @@ def _lineage_warnings(context: RunContext) -> tuple[str, ...]:
         or context.engines.tables.describe(context.run.table).format_version < ROW_LINEAGE
     ):
         return ()
-    return ("rows and values are those of before; their _row_id and _last_updated_sequence_number are new",)
+    return ("rows and values are as before; their _row_id and _last_updated_sequence_number are new",)
 
 
 def build_undo(context: RunContext, scope: tuple[str, ...]) -> Replacement:

@@ -66,7 +66,7 @@ def judge_control(rule: Control, partition: str, manifest: Manifest, numbers: Me
 def _judge_score(rule: Control, value: Decimal, spread: Spread) -> tuple[str, str | None, str]:
     score = spread.score(value)
     if score is None:
-        return WARN, None, "the controls do not vary, so that any other number is unusual"
+        return WARN, None, "the controls do not vary, so any other number is unusual"
     limits = ((rule.block, BLOCK, "blocks"), (rule.warn, WARN, "warns"))
     level = next((level for limit, level, _ in limits if limit is not None and abs(score) > Decimal(limit)), OK)
     words = ", ".join(f"{verb} above {limit}" for limit, _, verb in reversed(limits) if limit is not None)
