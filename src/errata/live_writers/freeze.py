@@ -100,7 +100,7 @@ def _wait_for_writers(context: RunContext, opened: FreezeRecord, freeze: Freeze)
     waited, said = 0.0, False
     while writing := context.ledger.freezes.grant_freeze(context.run_id, context.actor):
         if waited > WAIT_SECONDS:
-            context.ledger.freezes.end_freeze(context.run_id, context.actor, "live jobs went on writing")
+            context.ledger.freezes.end_freeze(context.run_id, context.actor, "live jobs kept writing")
             raise _scope_locked_error(context.run, context.manifest, opened, writing)
         if not said:
             context.workspace.narrate(

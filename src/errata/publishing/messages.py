@@ -101,7 +101,7 @@ def unrecorded_error(conflict: PublishConflict, log: IntentLog) -> PublishConfli
         return conflict
     return PublishConflict(
         f"{conflict.message}\n{', '.join(lost)} is not in this ledger: another ledger governs the table too, or this "
-        "one was put back from a copy made before that publication",
+        "one was restored from an older backup",
         state=conflict.state,
         hint=conflict.hint,
         **conflict.fields,
@@ -125,8 +125,8 @@ def repeated_corrections_error(run_id: str, product: str, table: str, publicatio
     They came from another candidate, so that publication cannot be recorded in place of this one.
     """
     return PublishConflict(
-        f"{table} has the corrections of {publication_id}, which is not in this ledger: it was put back from a copy "
-        "made before that publication; the same corrections would be there twice",
+        f"{table} has the corrections of {publication_id}, which is not in this ledger: it was restored from an "
+        "older backup; the same corrections would be there twice",
         state="nothing was published",
         hint=f"delete them from {table} (publication_id = '{publication_id}'), then: errata plan {product} … "
         f'--supersede {run_id} --reason "…"',

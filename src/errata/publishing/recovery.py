@@ -78,8 +78,8 @@ class LedgerLog:
         failpoint(f"{self.kind}.after_intent")
         self.record_committed(publication_id, snapshot_id)
         self.workspace.narrate(
-            f"{publication_id} is on the table as snapshot {snapshot_id} and was not in this ledger, which was put "
-            "back from an older copy; it is on the record now, and nothing was committed"
+            f"{publication_id} is on the table as snapshot {snapshot_id} and was not in this ledger, which was "
+            "restored from an older backup; it is on the record now, and nothing was committed"
         )
 
     def _open_intent(self, detail: Mapping[str, object], found_id: str | None) -> str:

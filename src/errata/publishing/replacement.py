@@ -174,7 +174,7 @@ def examine_version(
         verdict = verdict.combine_with(found)
     verdict = verdict.mark_written(deleted)
     if (verdict.unclear or shares_files(target)) and version.column != target.column:
-        why = f"its partition column {target.column} is now {version.column}, so that rows written since cannot be read"
+        why = f"its partition column {target.column} is now {version.column}, so rows written since cannot be read"
         raise shape_error(order.run_id, target.table, why, order.instead)
     compared = compare_content(order, version, verdict.unclear, content) if verdict.unclear else ContentComparison()
     verdict = verdict.resolve_unclear(compared.same)
@@ -284,7 +284,7 @@ def _commit_with_retries(
             log.record_committed(publication_id, landed)
             failpoint(f"{order.kind}.after_record")
             return _build_result(order, publication_id, landed, found, written + len(carried.files))
-    lost = f"the table moved under each of its tries; the last ended with {trouble}"
+    lost = f"other commits came first in every try; the last ended with {trouble}"
     raise contention_error(order.kind, order.run_id, lost, order.on_live_write)
 
 

@@ -135,7 +135,7 @@ def _render_reason(told: _CoverData) -> Markup:
     ]
     fine = [row for row in judged if row[1] == "ok"]
     guardrails = [
-        _render_guardrails("Guardrails that did not just say yes", [row for row in judged if row not in fine]),
+        _render_guardrails("Guardrails that warned", [row for row in judged if row not in fine]),
         render_details(
             f"{plural(len(fine), 'guardrail')} passed before anything ran", _render_guardrails("Guardrails", fine)
         ),
@@ -244,7 +244,7 @@ def _render_snapshots(told: _CoverData) -> Markup:
             "Snapshots", el("p", "Nothing was published: readers never saw this run."), name="snapshots"
         )
     head = ["Publication", "What", "Partitions", "Snapshot before", "Snapshot after", "Cost", "Undo set"]
-    note = "The files that were taken out and put in are in parts/, under the digests that the audit names."
+    note = "The lists of removed and added files are in parts/, under the digests that the audit names."
     groups = told.manifest.get("publish", {}).get("groups")
     if groups:
         note = f"{_describe_groups(groups)} {note}"

@@ -65,7 +65,7 @@ def _find_recorded_time(dossier: Dossier, action: str) -> str:
 
 _STEPS = {
     "run.cancelled": "cancelled the run",
-    "groups.paused": "stopped the groups that were left",
+    "groups.paused": "stopped the remaining groups",
     "groups.resumed": "continued the groups",
     "hold.skipped": "did not wait for the hold",
     "dark.published": "made the candidate readable",

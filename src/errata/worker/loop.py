@@ -195,7 +195,7 @@ def _is_finished(loop: _LoopState) -> bool:
         return True
     if counts.running:
         if not loop.is_held:
-            _narrate_once(loop, f"{counts.running} chunks are in other hands; waiting for them")
+            _narrate_once(loop, f"{counts.running} chunks are with other workers; waiting for them")
         return False
     # otherwise a chunk waits for its backoff or for the throttle
     return _retry_ledger(loop, lambda: not judge_canary(loop.job) and is_blocked(loop.job))

@@ -110,12 +110,12 @@ def test_the_way_out_of_a_freeze_is_one_that_is_open(make: Make):
         pass
     with pytest.raises(Frozen) as refused:
         workspace.client.frozen(TABLE, DAYS, wait="0s")
-    assert f"errata cancel {workspace.run.run_id} gives them free" in (refused.value.hint or "")
+    assert f"errata cancel {workspace.run.run_id} frees them" in (refused.value.hint or "")
     publish(workspace.ledger, workspace.run.run_id, DAYS[:1])
     with pytest.raises(Frozen) as refused:
         workspace.client.frozen(TABLE, DAYS, wait="0s")
     assert "errata cancel" not in (refused.value.hint or "")
-    assert f"errata rollback {workspace.run.run_id} gives them free" in (refused.value.hint or "")
+    assert f"errata rollback {workspace.run.run_id} frees them" in (refused.value.hint or "")
 
 
 def test_other_policies_freeze_nothing(make: Make):
@@ -189,7 +189,7 @@ def test_a_freeze_that_lapsed_during_the_wait_refuses_the_command(make: Make):
     """A machine that slept lost it, and live jobs may have written since: nothing goes on as if they were held off."""
     workspace = make(replace(FREEZES, freeze=Freeze(idle=10, at_most=3600)))
     with polling(workspace, 11), errata.live.writing(workspace.client, TABLE, [DAYS[0]], name="daily"):
-        with pytest.raises(ScopeLocked, match="freeze lapsed") as refused, frozen(workspace):
+        with pytest.raises(ScopeLocked, match="its freeze ended or expired") as refused, frozen(workspace):
             pytest.fail("the body ran")
         assert refused.value.hint == f"errata run {workspace.run.run_id}"
     assert "freeze.granted" not in workspace.actions()

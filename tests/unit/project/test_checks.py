@@ -231,7 +231,7 @@ def test_rules_have_names_of_their_own_across_sections(write: Write):
         "compare:\n"
         "  - {name: rowCount, metric: count(*), warn: 5%}\n"
     )
-    taken = 'expected a name of its own; "rowCount" is taken'
+    taken = 'expected a unique name; "rowCount" is taken'
     assert problems_of(root) == [
         f"products/daily_revenue.yaml:14: checks[1]: {taken}",
         f"products/daily_revenue.yaml:16: compare[0]: {taken}",

@@ -94,7 +94,7 @@ def test_row_rules_have_names_of_their_own_and_limits_an_order(write: Write):
     """Reasons are names, so none may read like Errata's own; a warning comes before a refusal."""
     rule = '{name: NAME, expression: "a > 1", action: suppress}'
     twice = f"    rows: [{rule}, {rule}]\n".replace("NAME", "big")
-    assert _said(write, twice) == ['inputs.transactions.rows[1]: expected a name of its own; "big" is taken']
+    assert _said(write, twice) == ['inputs.transactions.rows[1]: expected a unique name; "big" is taken']
     assert _said(write, f"    rows: [{rule}]\n".replace("NAME", '"cast a"')) == [
         'inputs.transactions.rows[0].name: names that begin with "cast " or "text " are taken; found "cast a"'
     ]

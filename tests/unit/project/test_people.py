@@ -44,9 +44,9 @@ def test_a_name_is_found_by_its_alias_as_written(write: Write):
 @pytest.mark.parametrize(
     "line, said",
     [
-        ("  BO: {roles: [operator]}\n", 'people.BO: expected a name of its own; "bo" is the same but for letter case'),
+        ("  BO: {roles: [operator]}\n", 'people.BO: expected a unique name; "bo" is the same but for letter case'),
         ("  cy: {roles: [operator], aliases: [Ana]}\n", '"ana" is the same but for letter case; found "Ana"'),
-        ("  cy: {roles: [operator], aliases: [x, x]}\n", "expected a name of its own; it is taken"),
+        ("  cy: {roles: [operator], aliases: [x, x]}\n", "expected a unique name; it is taken"),
         ("  s: {roles: [approver], service: true}\n", "a service account runs, validates and publishes; expected"),
         ("  s: {roles: [requester], service: true}\n", "a service account runs, validates and publishes; expected"),
         ("  s: {roles: [break_glass], service: true}\n", "a service account runs, validates and publishes; expected"),

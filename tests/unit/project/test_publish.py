@@ -78,7 +78,7 @@ def test_a_mode_is_read_with_what_belongs_to_it(write: Write, section: str, expe
         ("{mode: swap_view}", 'this mode needs the key "view"'),
         ("{view: lake.fin.now}", "it is for mode version and swap_view, not replace_partitions"),
         ("{corrections: other.fin.c}", "expected a name in a catalog of errata.yaml (lake)"),
-        ("{corrections: lake.fin.daily_revenue}", "expected a name of its own; target.table has it"),
+        ("{corrections: lake.fin.daily_revenue}", "expected a unique name; target.table has it"),
         ("{mode: version, versions: lake.fin.v, view: lake.fin.v}", "publish.versions has it"),
     ],
 )

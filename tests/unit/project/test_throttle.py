@@ -131,7 +131,7 @@ def test_signals_of_a_product_come_besides_those_of_the_project(write: Write):
     project = load_project(write(also=HEALTH, extra=more.replace("NAME", "mine")))
     assert [signal.name for signal in project.products["fin.daily_revenue"].health] == ["mine"]
     assert problems_of(write(also=HEALTH, extra=more.replace("NAME", "api"))) == [
-        'products/daily_revenue.yaml:13: health[0].name: expected a name of its own; found "api"'
+        'products/daily_revenue.yaml:13: health[0].name: expected a unique name; found "api"'
     ]
 
 
@@ -194,7 +194,7 @@ def test_two_signals_cannot_share_a_name(write: Write):
     """Every decision names the signal it rests on."""
     one = "  - {name: lag, command: [x], pause_above: 1}\n"
     (said,) = problems_of(write(also=f"health:\n{one}{one}"))
-    assert said == 'errata.yaml:10: health[1].name: expected a name of its own; found "lag"'
+    assert said == 'errata.yaml:10: health[1].name: expected a unique name; found "lag"'
 
 
 def test_levels_from_the_environment_stay_out_of_messages(write: Write):

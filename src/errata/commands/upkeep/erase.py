@@ -28,8 +28,8 @@ def erase_person(workspace: Workspace, actor: Actor, name: str, reason: str) -> 
     warnings = [done.remains] if done.remains else []
     if done.accounts:
         warnings.append(
-            f"they alone acted through the account {', '.join(done.accounts)}, which is a name of its own and still "
-            f"known: errata audit erase-person {shlex.quote(done.accounts[0])}"
+            f"only they used the account {', '.join(done.accounts)}, whose name is still known: "
+            f"errata audit erase-person {shlex.quote(done.accounts[0])}"
         )
     if name in workspace.project.people:
         warnings.append("errata.yaml still lists them under people")

@@ -36,7 +36,7 @@ def build_eras(file: Input, grain: Grain, place: Path, report: ProblemReport) ->
     seen: set[str] = set()
     for n, era in enumerate(eras):
         if era.name in seen:
-            report.at((*place, "eras", n), f'expected a name of its own; "{era.name}" is taken', found=False)
+            report.at((*place, "eras", n), f'expected a unique name; "{era.name}" is taken', found=False)
         seen.add(era.name)
         for other in eras[:n]:
             if _is_overlapping(era, other):
@@ -122,7 +122,7 @@ def check_row_rules(file: Input, place: Path, report: ProblemReport) -> None:
     seen: set[str] = set()
     for n, rule in enumerate(file.rows):
         if rule.name in seen:
-            report.at((*place, "rows", n), f'expected a name of its own; "{rule.name}" is taken', found=False)
+            report.at((*place, "rows", n), f'expected a unique name; "{rule.name}" is taken', found=False)
         if rule.name.startswith(_TAKEN):
             report.at((*place, "rows", n, "name"), 'names that begin with "cast " or "text " are taken')
         seen.add(rule.name)

@@ -63,9 +63,9 @@ def _check_service(name: str, person: Person, report: ProblemReport) -> None:
 
 def _check_unique_name(name: str, path: tuple[str | int, ...], taken: dict[str, str], report: ProblemReport) -> None:
     if name.casefold() in taken:
-        said = f'expected a name of its own; "{taken[name.casefold()]}" is the same but for letter case'
+        said = f'expected a unique name; "{taken[name.casefold()]}" is the same but for letter case'
         if taken[name.casefold()] == name:
-            said = "expected a name of its own; it is taken"
+            said = "expected a unique name; it is taken"
         if isinstance(path[-1], int):
             report.at(path, said)
         else:

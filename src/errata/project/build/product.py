@@ -159,7 +159,7 @@ def _check_target(target: Target, project: Project | None, report: ProblemReport
     spelt: dict[str, str] = {target.column.casefold(): target.column}
     for name in target.add_columns:
         if name.casefold() in spelt:
-            report.at_key((*path, name), f"expected a name of its own; {spelt[name.casefold()]} is taken")
+            report.at_key((*path, name), f"expected a unique name; {spelt[name.casefold()]} is taken")
         if name in target.key:
             report.at_key((*path, name), f"{name} is in the key; a key column cannot be new, rows of before have none")
         spelt[name.casefold()] = name
@@ -288,5 +288,5 @@ def _check_unique_names(product: Product, report: ProblemReport) -> None:
     for section, names in sections.items():
         for n, name in enumerate(names):
             if name in seen:
-                report.at((section, n), f'expected a name of its own; "{name}" is taken', found=False)
+                report.at((section, n), f'expected a unique name; "{name}" is taken', found=False)
             seen.add(name)

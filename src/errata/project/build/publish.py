@@ -78,7 +78,7 @@ def _check_tables(file: ProductForm, catalogs: Sequence[str] | None, report: Pro
         if catalogs is not None and name.partition(".")[0] not in catalogs:
             report.at(("publish", key), f"expected a name in a catalog of errata.yaml ({', '.join(catalogs)})")
         if name in taken:
-            report.at(("publish", key), f"expected a name of its own; {taken[name]} has it")
+            report.at(("publish", key), f"expected a unique name; {taken[name]} has it")
         taken[name] = f"publish.{key}"
 
 

@@ -39,7 +39,7 @@ def build_signals(files: Sequence[SignalForm], report: ProblemReport, taken: Seq
     seen = set(taken)
     for n, file in enumerate(files):
         if file.name in seen:
-            report.at(("health", n, "name"), "expected a name of its own")
+            report.at(("health", n, "name"), "expected a unique name")
         seen.add(file.name)
     return tuple(_build_signal(("health", n), file, report) for n, file in enumerate(files))
 
