@@ -368,8 +368,8 @@ def test_groups_holds_and_names_are_on_the_cover(new_house: NewHouse):
     bundle = house.export(run_id)
     assert verify(bundle, [house.public]).problems == []
     page = unpacked(bundle)["cover.html"].decode()
-    said = ["made the candidate readable as preview", "group 1 of 2, before its hold was over", "stopped the remaining groups",
-            "did not wait for the hold: books close at noon"]  # fmt: skip
+    said = ["made the candidate readable as preview", "group 1 of 2, before its hold was over",
+            "stopped the remaining groups", "did not wait for the hold: books close at noon"]  # fmt: skip
     places = [page.index(word) for word in said]
     assert places == sorted(places)
     assert "Planned in groups of 1 partition at most, 30min apart at least." in page
