@@ -114,11 +114,11 @@ def test_status_names_a_command_that_is_not_refused_for_a_live_write(place: Plac
     place.house.approve("bo")
     place.house.judged()
     run = place.house.run.run_id
-    assert place.house.client.status(run).next == f"errata publish {run}"
+    assert place.house.client.status(run).next == f"errata publish {run} --as bo"
     place.table.write("71", DAYS[0])
-    assert place.house.client.status(run).next == f"errata publish {run} --partitions {DAYS[1]}"
+    assert place.house.client.status(run).next == f"errata publish {run} --as bo --partitions {DAYS[1]}"
     place.table.write("72", DAYS[1])
-    again = f"errata plan {place.house.run.product} --partitions {DAYS[0]}..{DAYS[1]} --supersede {run}"
+    again = f"errata plan {place.house.run.product} --as ana --partitions {DAYS[0]}..{DAYS[1]} --supersede {run}"
     assert place.house.client.status(run).next.startswith(again)
 
 
