@@ -8,29 +8,31 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from errata.errors import NotFound
-from errata.ledger import Ledger, RunRecord
-from errata.model.audit import Actor
-from errata.model.manifest import Code, Manifest
-from errata.model.product import Product, Project
-from errata.model.product.throttle import Throttle
-from errata.ports.compute import ChunkEngine, StagingTable
-from errata.ports.erasure import ErasedSubjects, Suppressions
-from errata.ports.hooks import AlarmHook, Probes, ProgressListener
-from errata.ports.measure import Measurer
-from errata.ports.publish import ContentPort, PublishTable, SideTable, SideTableWriter
-from errata.ports.tables import (
-    HistoryReader,
-    InputReader,
-    OutsideReader,
-    QuarantineTable,
-    RowReader,
-    TableReader,
-    TagKeeper,
-    TargetReader,
-)
+
+if TYPE_CHECKING:
+    from errata.ledger import Ledger, RunRecord
+    from errata.model.audit import Actor
+    from errata.model.manifest import Code, Manifest
+    from errata.model.product import Product, Project
+    from errata.model.product.throttle import Throttle
+    from errata.ports.compute import ChunkEngine, StagingTable
+    from errata.ports.erasure import ErasedSubjects, Suppressions
+    from errata.ports.hooks import AlarmHook, Probes, ProgressListener
+    from errata.ports.measure import Measurer
+    from errata.ports.publish import ContentPort, PublishTable, SideTable, SideTableWriter
+    from errata.ports.tables import (
+        HistoryReader,
+        InputReader,
+        OutsideReader,
+        QuarantineTable,
+        RowReader,
+        TableReader,
+        TagKeeper,
+        TargetReader,
+    )
 
 
 class Engines(Protocol):
@@ -94,6 +96,9 @@ class Engines(Protocol):
 
     def hold_to(self, throttle: Throttle) -> None:
         """Set the cores and the scheduler pool of this run; the cores take effect only before Spark has started."""
+
+    def start_early(self, *, session: bool = True) -> None:
+        """Start the JVM, and Spark unless ``session`` is false, in the background, because it will surely be used."""
 
     @property
     def chunks(self) -> ChunkEngine: ...

@@ -95,6 +95,9 @@ class MemoryEngines:
     def hold_to(self, throttle: Throttle) -> None:
         """See the port. There is no Spark to hold back."""
 
+    def start_early(self, *, session: bool = True) -> None:
+        """See the port. There is no JVM to start."""
+
     @property
     def log(self) -> Path:
         """Where Spark would write its log."""

@@ -19,18 +19,6 @@ from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.product.throttle import Throttle
-from errata.ports.erasure import ErasedSubjects, Suppressions
-from errata.ports.tables import (
-    HistoryReader,
-    InputReader,
-    InputState,
-    OutsideReader,
-    QuarantineTable,
-    RowReader,
-    TableReader,
-    TagKeeper,
-    TargetReader,
-)
 from errata.workspace import Engines
 
 if TYPE_CHECKING:
@@ -51,6 +39,18 @@ if TYPE_CHECKING:
     from errata.engines.spark.write.rewrite import SparkRewriter
     from errata.engines.spark.write.side_tables import SparkSideTables
     from errata.jars import Jar
+    from errata.ports.erasure import ErasedSubjects, Suppressions
+    from errata.ports.tables import (
+        HistoryReader,
+        InputReader,
+        InputState,
+        OutsideReader,
+        QuarantineTable,
+        RowReader,
+        TableReader,
+        TagKeeper,
+        TargetReader,
+    )
 
 
 class ProjectEngines:
@@ -74,8 +74,15 @@ class ProjectEngines:
         return TableLoader(self._project.catalogs)
 
     def close(self) -> None:
-        """Close the catalog connections; the JVM, if any, ends with the process."""
-        self.catalogs.close()
+        """Close the catalog connections, if any; the JVM ends with the process."""
+        if "catalogs" in self.__dict__:
+            self.catalogs.close()
+        if "runtime" in self.__dict__:
+            self.runtime.close()
+
+    def start_early(self, *, session: bool = True) -> None:
+        """Start the JVM, and Spark unless ``session`` is false, in the background."""
+        self.runtime.start_early(session=session)
 
     @cached_property
     def metadata(self) -> IcebergMetadata:

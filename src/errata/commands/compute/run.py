@@ -81,6 +81,11 @@ def _join_run(
     context: RunContext, parallel: int, max_chunks: int | None, owner_name: str | None, started: float
 ) -> RunView:
     failpoint("run.after_start")
+    # the limits first, because the cores of a session are fixed when it starts
+    product = context.workspace.project.products.get(context.manifest.product)
+    throttle = (product.throttle if product else None) or context.workspace.project.throttle
+    context.engines.hold_to(throttle)
+    context.engines.start_early()
     rebases = context.ledger.rebases.list(context.run_id)
     _require_pins(context, rebases)
     tag_newest_rebase(context.workspace, context.actor, context.run)
@@ -103,9 +108,6 @@ def _join_run(
     done = {chunk.chunk_id for chunk in chunks if chunk.state is ChunkState.DONE}
     if staged := [name for name, chunk_id in map_partitions_to_chunks(chunks).items() if chunk_id in done]:
         progress.advance(len(staged), 0)
-    product = context.workspace.project.products.get(context.manifest.product)
-    throttle = (product.throttle if product else None) or context.workspace.project.throttle
-    context.engines.hold_to(throttle)
     _warn_about_uncounted_rows(context, throttle)
     health = (*context.workspace.project.health, *(product.health if product else ()))
     if throttle != Throttle() or health:

@@ -18,6 +18,7 @@ from errata.gate.verdict.findings import CandidateSummary
 from errata.gate.verdict.judge import judge_candidate
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk, Override, count_untouched_partitions
+from errata.model.partition import format_ranges
 from errata.model.product import Role
 from errata.planning.request import RULES, Request
 from errata.ports.compute import TRIAL, ChunkWork
@@ -36,6 +37,9 @@ def try_partitions(
     """Compute, measure, judge and compare these partitions."""
     require_role(workspace, actor, _ALL_ROLES, "try")
     started = time.monotonic()
+    workspace.product(product)  # a name that is not known is refused before anything starts
+    workspace.narrate("reading the tables while Spark starts")
+    workspace.engines.start_early()
     plan = draft_plan(workspace, _build_request(product, actor, partitions))
     manifest = plan.manifest
     if manifest is None:
@@ -49,12 +53,14 @@ def try_partitions(
     # imported late: the SQL parser takes half a second to import
     from errata.gate.measure.scan_plan import compile_plan
 
+    workspace.narrate(f"computing {format_ranges(manifest.target.grain, manifest.partitions)}")
     chunk = Chunk(TRIAL, manifest.partitions, 0, 0)
     work = ChunkWork(TRIAL, manifest, plan.digest, chunk, TRIAL, plan.parts)
     base = manifest.target.base_snapshot_id
     workspace.engines.chunks.check_sources(work)
     with workspace.engines.chunks.trial(work) as (measurer, rows):
         refuse_foreign_partitions(work, rows)
+        workspace.narrate("measuring it and comparing it with main")
         numbers = measurer.measure(manifest, compile_plan(manifest), candidate_snapshot=TRIAL, prior_snapshot=base)
         made = {name: rows.get(name, 0) for name in manifest.partitions}
         facts = CandidateSummary(made, manifest.target.columns, is_trial=True)

@@ -78,6 +78,7 @@ def publish_run(
     # the turn first: authorisation records a release, which a group that has to wait must not leave behind
     turn = require_group_ready(context, scope, early)
     by = authorize_publication(context, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself)
+    workspace.engines.start_early(session=False)
     late = notice_late_inputs(context, scope, "publish")
     done = _commit_publication(context, scope, by, turn)
     told = tuple(one.text(manifest.target.grain.value) for one in late)

@@ -59,6 +59,7 @@ def roll_back_run(
     not_out = [name for name in asked if states[name] is PartitionState.UNPUBLISHED]
     if not_out and partitions is not None:
         workspace.narrate(f"{format_ranges(manifest.target.grain, not_out)} is not published and stays as it is")
+    workspace.engines.start_early(session=False)
     done = _commit_rollback(context, scope, reason)
     # after the commit is recorded: an entry of the outbox is carried out only for what has landed
     for warning in process_outbox(workspace, actor, run.table):

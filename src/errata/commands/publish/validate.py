@@ -69,6 +69,8 @@ def validate_run(
             check_candidate_erasure(context, candidate)
         return _report_recorded_verdict(workspace, actor, run, thresholds)
     chunks = require_adopted_chunks(workspace, run, manifest)
+    if candidate is None:
+        workspace.engines.start_early()
     with freeze_partitions(context):
         return _judge_candidate(context, chunks, candidate, accept, thresholds)
 

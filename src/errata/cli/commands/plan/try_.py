@@ -25,7 +25,8 @@ def try_(
 
     Example: errata try fin.daily_revenue 2026-01-17
     """
-    with session.client() as client, session.show_spinner(f"trying {product}"):
+    # the spinner first: opening the project takes a moment
+    with session.show_spinner(f"trying {product}"), session.client() as client:
         view = client.try_out(product, partitions, sample=sample, as_=session.person)
     if session.json:
         session.write_json(view.data())

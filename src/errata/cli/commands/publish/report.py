@@ -30,7 +30,7 @@ def report(
 
     Example: errata report bf-20260214-daily-revenue-7f3a21c0 -o report.html
     """
-    with session.client() as client, session.show_spinner(f"reporting {run}"):
+    with session.show_spinner(f"reporting {run}"), session.client() as client:
         view = client.report(run, partitions=partitions, sample=sample)
     if output is None and session.json:
         session.write_json(view.data())

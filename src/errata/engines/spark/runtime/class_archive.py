@@ -17,10 +17,10 @@ from pathlib import Path
 
 from errata.errors import SetupError
 
-_TIMEOUT_SECONDS = 300
+_TIMEOUT_SECONDS = 600
 _MAX_ARCHIVES = 3
 _BUILD = "ERRATA_CLASS_ARCHIVE_BUILD"
-# everything a correction uses: a catalog, a table, a branch, a scan with aggregates, Iceberg's Java API
+# everything a correction uses: a catalog, a table, a branch, a scan with aggregates, a diff, Iceberg's Java API
 _WORKLOAD = """
 import sys, tempfile
 from pathlib import Path
@@ -44,6 +44,18 @@ SparkWriter(java).append(staged, "lake.n.t", "b", ("errata.attempt", "1"))
 session.table("lake.n.t").write.parquet(str(root / "files"))
 session.read.parquet(str(root / "files")).groupBy("d").agg({"v": "sum", "k": "count"}).collect()
 session.sql("SELECT d, count(*), sum(v), sum(cast(xxhash64(k, v) AS decimal(38,0))) FROM lake.n.t GROUP BY d").collect()
+side = "SELECT d, '{}' s, k, named_struct('v', v) x FROM lake.n.t"
+both = f"{side.format('b')} UNION ALL {side.format('a')}"
+sides = "first(CASE WHEN s = 'b' THEN x END, true) b, first(CASE WHEN s = 'a' THEN x END, true) a"
+rows = f"SELECT /*+ REPARTITION(d, k) */ * FROM ({both})"
+paired = session.sql(f"SELECT d, k, count_if(s = 'b') nb, {sides} FROM ({rows}) GROUP BY d, k")
+words = paired.selectExpr("d", "CASE WHEN b.v <=> a.v THEN '=' ELSE 'x' END w", "nb", "a.v n").persist()
+words.createOrReplaceTempView("w")
+broken = "SELECT *, max(w = 'x') OVER (PARTITION BY d) m FROM w"
+sets = "GROUP BY GROUPING SETS ((d), (w)) ORDER BY g, w DESC LIMIT 9"
+session.sql(f"SELECT grouping_id() g, d, w, sum(nb), max(m) FROM ({broken}) {sets}").collect()
+session.sql("SELECT percentile_approx(n, array(0.5D), 1000), approx_top_k(w, 3, 100), avg(n), min(d) FROM w").collect()
+words.unpersist()
 java.bulk.snapshots(java.load("lake.n.t"))
 session.sparkContext.stop()
 gateway.shutdown()
@@ -59,6 +71,7 @@ def archive_path(cache: Path, jars: Sequence[Path]) -> Path:
     java = Path(shutil.which("java", path=_java_bin()) or "java").resolve()
     # the JVM compares an archive with its class path, so the location of pyspark matters as well
     made_of = [str(java), str(java.stat().st_mtime_ns) if java.exists() else "", pyspark.__version__, pyspark.__file__]
+    made_of.append(_WORKLOAD)
     made_of += [f"{jar.name}:{jar.stat().st_size}" for jar in jars]
     return cache / f"classes-{hashlib.sha256(chr(0).join(made_of).encode()).hexdigest()[:16]}.jsa"
 

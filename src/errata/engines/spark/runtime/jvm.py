@@ -12,8 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -33,11 +32,23 @@ def java_version() -> int | None:
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or not Path(java).exists():
         return None
+    if stated := _read_release(Path(java)):
+        return stated
     try:
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
     except OSError:
         return None
     found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    return int(found.group(1)) if found else None
+
+
+def _read_release(java: Path) -> int | None:
+    """Major version from the file ``release`` of a JDK, which saves starting it; None without such a file."""
+    try:
+        text = (java.resolve().parent.parent / "release").read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    found = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', text, re.MULTILINE)
     return int(found.group(1)) if found else None
 
 
@@ -47,6 +58,7 @@ def start_jvm(conf: Mapping[str, str], log: Path, redact: Callable[[str], str] =
     ``redact`` removes secrets from a text; settings that it would change are not put on the command line.
     """
     from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
 
     # pyspark has no public way to start the JVM without a context
     if SparkContext._gateway is None and is_submitted():  # noqa: SLF001
@@ -55,8 +67,12 @@ def start_jvm(conf: Mapping[str, str], log: Path, redact: Callable[[str], str] =
         _require_java()
         settings = SparkConf(loadDefaults=False).setAll(list(public_settings(conf, redact).items()))
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        with _redirect_output(log):
-            SparkContext._ensure_initialized(conf=settings)  # noqa: SLF001
+        log.parent.mkdir(parents=True, exist_ok=True)
+        # Java's output alone: this may run in the background, while the command prints
+        with log.open("ab") as output:
+            streams = {"stdout": output, "stderr": output}
+            gateway = launch_gateway(settings, streams)  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
     return SparkContext._gateway  # noqa: SLF001
 
 
@@ -102,22 +118,3 @@ def _require_java() -> None:
             f"Spark needs Java 17 or 21; {found}",
             hint="install openjdk-17-jre-headless (Debian) or set JAVA_HOME, then: errata doctor",
         )
-
-
-@contextmanager
-def _redirect_output(log: Path) -> Iterator[None]:
-    """Redirect stdout and stderr to the log, so that child processes inherit it; restored on exit."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    saved = [(fd, os.dup(fd)) for fd in (1, 2)]
-    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        for fd, _ in saved:
-            os.dup2(target, fd)
-        yield
-    finally:
-        for fd, copy in saved:
-            os.dup2(copy, fd)
-            os.close(copy)
-        os.close(target)

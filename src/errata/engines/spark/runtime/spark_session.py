@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -41,25 +41,51 @@ _SESSION_FIXED = {
 
 
 class SparkRuntime:
-    """One JVM and one session with this project's catalogs, each started on first use."""
+    """One JVM and one session with this project's catalogs, each started on first use or early, in the background."""
 
     def __init__(self, project: Project, jars: Sequence[Path], log: Path, session: SparkSession | None = None) -> None:
         self._project = project
         self._jars = jars
         self._log = log
         self._given = session
+        self._started: Any = None
+        self._own: SparkSession | None = None
+        # a caller that needs the JVM or the session while it starts in the background waits here
+        self._starting = threading.RLock()
+        self._closed = False
 
     @property
     def log(self) -> Path:
         """Log file for Java's output."""
         return self._log
 
-    @cached_property
+    def start_early(self, *, session: bool) -> None:
+        """Start the JVM, and the session on request, while the caller does something else; returns at once.
+
+        If it fails, the next use tries again and raises the error.
+        """
+        if self._given is None and self._started is None:
+            threading.Thread(target=self._start, args=[session], name="errata-jvm").start()
+
+    def _start(self, session: bool) -> None:
+        with suppress(Exception):
+            self.gateway  # noqa: B018
+            if session and not self._closed:
+                self.session  # noqa: B018
+
+    def close(self) -> None:
+        """Begin nothing more in the background; the JVM ends with the process."""
+        self._closed = True
+
+    @property
     def gateway(self) -> Any:
         """The py4j gateway; starts a JVM but no SparkContext."""
         if self._given is not None:
             return self._given.sparkContext._gateway  # noqa: SLF001  as in jvm.py
-        return start_jvm(self.settings, self._log, self.redact)
+        with self._starting:
+            if self._started is None:
+                self._started = start_jvm(self.settings, self._log, self.redact)
+            return self._started
 
     def redact(self, text: str) -> str:
         """Text without the project's secrets and without passwords in URLs."""
@@ -68,7 +94,7 @@ class SparkRuntime:
     @property
     def exit_code(self) -> int | None:
         """Exit code of the JVM that was started here; None while it runs."""
-        process = getattr(self.__dict__.get("gateway"), "proc", None)
+        process = getattr(self._started, "proc", None)
         return None if process is None else process.poll()
 
     def hold_to(self, throttle: Throttle) -> None:
@@ -81,14 +107,16 @@ class SparkRuntime:
         """The scheduler pool for chunks in a session given by the caller; None in Errata's own application."""
         return self._project.throttle.pool if self._given is not None else None
 
-    @cached_property
+    @property
     def session(self) -> SparkSession:
         """A separate session with catalogs, UTC and ANSI; other sessions of the application are not changed."""
-        base = self._given or self._base()
-        own = base.newSession()
-        for key, value in build_session_settings(self._project, self.submitted or {}).items():
-            own.conf.set(key, value)
-        return own
+        with self._starting:
+            if self._own is None:
+                own = (self._given or self._base()).newSession()
+                for key, value in build_session_settings(self._project, self.submitted or {}).items():
+                    own.conf.set(key, value)
+                self._own = own
+            return self._own
 
     @property
     def hadoop(self) -> Mapping[str, str]:
