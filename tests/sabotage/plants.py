@@ -627,5 +627,20 @@ PLANTS = (
         "sorted(partitions)",
         ("tests/spark/test_columns.py::test_values_whose_text_is_quoted_are_found_among_many_others",),
     ),
+    # ----------------------------------------------------------------------------------------------------- kept diffs
+    Plant(
+        "an edited diff is believed",
+        "gate/diff/kept_diff.py",
+        ".get(self._note(content)) != _describe(content):",
+        ".get(self._note(content)) == {}:",
+        ("tests/protocol/test_kept_diffs.py::test_an_edited_diff_is_not_believed",),
+    ),
+    Plant(
+        "rows are kept although their subjects can be erased",
+        "gate/diff/kept_diff.py",
+        "return bool(found) and not any(found)",
+        "return bool(found)",
+        ("tests/protocol/test_kept_diffs.py::test_nothing_is_kept_where_subjects_can_be_erased",),
+    ),
     *IN_ICEBERG,
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Diff summary for evidence: counts, sums and declared metrics, no rows and no classified values.
 
-It is computed once per candidate, when evidence is first asked for, and stored as a part named by an audited run note.
+It is made once per candidate, when evidence is first asked for, and stored as a part named by an audited run note.
 Evidence of a run is therefore the same after its snapshots have expired.
 """
 
@@ -19,7 +19,7 @@ from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.ports.measure import CANDIDATE, PRIOR, ROW_COUNT
 from errata.views.diff import DiffView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 _FACT = "diff."
 _SUMMARY = "summary"
@@ -32,7 +32,7 @@ def store_diff_summary(workspace: Workspace, actor: Actor, run: RunRecord, manif
         return ""
     scope = tuple(name for name in manifest.partitions if name in candidate.detail["rows"])
     try:
-        found = compare_candidate(workspace, run, manifest, candidate, scope, sample=0)
+        found = compare_candidate(RunContext(workspace, actor, run, manifest), candidate, scope, sample=0)
     except ErrataError as error:
         return error.message
     except Exception as error:  # noqa: BLE001  an engine's own error may quote a row; evidence is made without it

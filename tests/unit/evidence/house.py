@@ -107,7 +107,7 @@ class House:
         )  # fmt: skip
         measurer = Measurer()
         outside = SimpleNamespace(outside=lambda *_: OutsideScope(28))
-        engines = SimpleNamespace(measurer=measurer, outside=outside)
+        engines = SimpleNamespace(measurer=measurer, outside=outside, start_early=lambda: None)
         workspace = Workspace(project, ledger, engines, lambda: datetime.now(UTC), lambda _: None, lambda *_: None)  # type: ignore[arg-type,return-value]
         return cls(root, ledger, workspace, load_signing_key("errata.key", root), measurer)
 

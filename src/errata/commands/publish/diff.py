@@ -17,8 +17,8 @@ def diff(
     workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int
 ) -> DiffView:
     """Compare old and new rows of a run that has a candidate."""
-    run = workspace.ledger.runs.get(run_id)
-    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    context = workspace.open_run(run_id, actor)
+    run, manifest = context.run, context.manifest
     candidate = require_candidate(workspace, run, "diff")
     asked, within = select_partitions(manifest, partitions), candidate.detail["rows"]
     scope = tuple(name for name in asked if name in within)
@@ -30,4 +30,4 @@ def diff(
             state="nothing was changed",
             hint=f"errata diff {run.run_id} --partitions {format_partition_list(manifest.target.grain, within)}",
         )
-    return compare_candidate(workspace, run, manifest, candidate, scope, sample)
+    return compare_candidate(context, candidate, scope, sample)

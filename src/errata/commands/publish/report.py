@@ -23,9 +23,9 @@ from errata.workspace import Workspace
 def build_report(
     workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int
 ) -> ReportView:
-    """Report on a judged run. The diff is computed here, once; nothing is changed."""
-    run = workspace.ledger.runs.get(run_id)
-    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    """Report on a judged run; no table is changed."""
+    context = workspace.open_run(run_id, actor)
+    run, manifest = context.run, context.manifest
     candidate = require_candidate(workspace, run, "report")
     verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
     if verdict is None:
@@ -38,7 +38,7 @@ def build_report(
     status_view = build_status(workspace, actor, run.run_id)
     notes = list(status_view.noticed)
     try:
-        found = compare_candidate(workspace, run, manifest, candidate, scope, sample)
+        found = compare_candidate(context, candidate, scope, sample)
     except RunExpired as gone:
         found = None
         notes.append(f"rows can no longer be compared: {gone.message}")

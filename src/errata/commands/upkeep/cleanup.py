@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from errata.approval.permissions import require_role
 from errata.failpoints import failpoint
+from errata.gate.diff.kept_diff import discard_kept_diffs, has_kept_diffs
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.product import Role
@@ -19,19 +20,21 @@ from errata.workspace import Workspace
 
 
 def cleanup(workspace: Workspace, actor: Actor, run_id: str | None, *, dry_run: bool) -> CleanupView:
-    """Remove refs, tables and views of finished runs; the undo set of a publication is kept for its whole window."""
+    """Remove what finished runs left behind; the undo set of a publication is kept for its whole window."""
     require_role(workspace, actor, (Role.OPERATOR,), "cleanup")
     runs = (workspace.ledger.runs.get(run_id),) if run_id else workspace.ledger.runs.list()
     for table in {run.table for run in runs}:
         recover_open_intents(workspace, actor, table)
     wanted: dict[str, list[tuple[str, str]]] = {}
     kept: list[Mapping[str, str]] = []
+    removed: list[Mapping[str, str]] = []
     for run in runs:
         drop, keep = find_removable_refs(workspace, workspace.ledger.runs.get(run.run_id))
         kept += keep
+        if drop:
+            removed += _discard_diffs(workspace, run, dry_run=dry_run)
         for table, ref in drop:
             wanted.setdefault(table, []).append((ref, run.run_id))
-    removed: list[Mapping[str, str]] = []
     for table, refs in wanted.items():
         present = read_refs(workspace, table)
         found = [] if present is None else [(ref, run) for ref, run in refs if ref in {WHOLE_TABLE, *present}]
@@ -56,6 +59,15 @@ def _remove_refs(workspace: Workspace, table: str, found: Sequence[tuple[str, st
         workspace.engines.staging.drop_shadow(workspace.ledger.runs.manifest(found[0][1]).target)
     else:
         workspace.engines.staging.drop_refs(table, refs)
+
+
+def _discard_diffs(workspace: Workspace, run: RunRecord, *, dry_run: bool) -> list[Mapping[str, str]]:
+    """Remove the diffs that were kept of a run; they hold sample rows, and its candidates go as well."""
+    if not has_kept_diffs(workspace, run.run_id):
+        return []
+    if not dry_run:
+        discard_kept_diffs(workspace, run.run_id)
+    return [{"table": run.table, "ref": "the kept diffs", "run_id": run.run_id}]
 
 
 def _drop_views(workspace: Workspace, actor: Actor, run: RunRecord, *, dry_run: bool) -> list[Mapping[str, str]]:

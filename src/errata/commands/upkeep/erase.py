@@ -14,6 +14,7 @@ from errata.approval.permissions import require_role
 from errata.approval.release import PUBLISHABLE_STATES
 from errata.errors import UsageError
 from errata.failpoints import failpoint
+from errata.gate.diff.kept_diff import discard_kept_diffs
 from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.views import ErasedView, ListedView
@@ -63,16 +64,17 @@ def add_erased_subjects(workspace: Workspace, actor: Actor, subjects: Collection
         None, actor, "erasure.listed", {"list": erased.table, "added": added, "watermark": mark}
     )
     honoured = {p.name: p.target.subjects for p in workspace.project.products.values() if p.target.subjects}
-    judged = [
-        run for run in workspace.ledger.runs.list() if run.product in honoured and run.state in PUBLISHABLE_STATES
-    ]
+    runs = [run for run in workspace.ledger.runs.list() if run.product in honoured]
+    for run in runs:  # kept before the product named subjects
+        discard_kept_diffs(workspace, run.run_id)
+    judged = [run.run_id for run in runs if run.state in PUBLISHABLE_STATES]
     return ListedView(
         table=erased.table,
         added=added,
         already=len(asked) - added,
         watermark=mark,
         products={name: tuple(columns) for name, columns in sorted(honoured.items())},
-        judge_again=tuple(run.run_id for run in judged) if added else (),
+        judge_again=tuple(judged) if added else (),
     )
 
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from errata.errors import StateRefused
+from errata.gate.diff.kept_diff import KEPT_ROWS, DiffKeeper, KeptDiff
 from errata.gate.diff.movements import build_metric_moves
 from errata.ledger import CandidateRecord, CandidateState, RunRecord
 from errata.model.manifest import Manifest, count_untouched_partitions
+from errata.ports.measure import Measurement
 from errata.views.diff import DiffView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 
 def require_candidate(workspace: Workspace, run: RunRecord, action: str) -> CandidateRecord:
@@ -25,30 +27,48 @@ def require_candidate(workspace: Workspace, run: RunRecord, action: str) -> Cand
     return made[-1]
 
 
-def compare_candidate(
-    workspace: Workspace,
-    run: RunRecord,
-    manifest: Manifest,
-    candidate: CandidateRecord,
-    scope: Sequence[str],
-    sample: int,
-) -> DiffView:
-    """Compare the candidate with the prior output; columns classified after the plan are masked as well."""
-    snapshot, base, target = candidate.snapshot_id or "", candidate.base_snapshot_id, manifest.target
-    stored = workspace.ledger.candidates.measurements(run.run_id, candidate.n)
-    masking = replace(manifest, classified=list_masked_columns(workspace, manifest))
+def compare_candidate(context: RunContext, candidate: CandidateRecord, scope: Sequence[str], sample: int) -> DiffView:
+    """Compare the candidate with the prior output, or read the diff that an earlier look kept."""
+    manifest, target = context.manifest, context.manifest.target
+    stored = context.ledger.candidates.measurements(context.run_id, candidate.n)
+    found = _find_diff(context, candidate, scope, sample, stored)
     return DiffView(
-        run.run_id,
-        run.product,
-        snapshot,
-        base,
+        context.run_id,
+        context.run.product,
+        candidate.snapshot_id or "",
+        candidate.base_snapshot_id,
         target.grain.value,
         count_untouched_partitions(manifest),
         target.key,
-        workspace.engines.measurer.diff(masking, snapshot, base, scope, sample, stored),
+        replace(found.diff, sample=found.diff.sample[:sample]),
         build_metric_moves(manifest, stored, scope),
-        workspace.engines.outside.outside(target, base, snapshot, manifest.partitions),
+        found.outside,
     )
+
+
+def _find_diff(
+    context: RunContext,
+    candidate: CandidateRecord,
+    scope: Sequence[str],
+    sample: int,
+    stored: tuple[Measurement, ...],
+) -> KeptDiff:
+    """The kept diff if it has enough sample rows, otherwise a new one; columns classified since are masked as well."""
+    masked = list_masked_columns(context.workspace, context.manifest)
+    keeper = DiffKeeper(context, candidate, masked, scope)
+    kept = keeper.load()
+    if kept is not None and kept.has_rows(sample):
+        return kept
+    masking = replace(context.manifest, classified=masked)
+    snapshot, base = candidate.snapshot_id or "", candidate.base_snapshot_id
+    rows = max(sample, KEPT_ROWS) if keeper.is_allowed else sample
+    context.engines.start_early()
+    # table metadata, which is read while Spark starts
+    outside = context.engines.outside.outside(masking.target, base, snapshot, masking.partitions)
+    diff = context.engines.measurer.diff(masking, snapshot, base, scope, rows, stored)
+    if kept is None:
+        keeper.keep(KeptDiff(replace(diff, sample=diff.sample[:KEPT_ROWS]), outside))
+    return KeptDiff(diff, outside)
 
 
 def list_masked_columns(workspace: Workspace, manifest: Manifest) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
 """Compare old and new rows in as few jobs as possible: only partitions with differing checksums are compared by row.
 
 If keys repeat, or there is no key, a partition is compared as a multiset of rows. The number of queries does not depend
-on the number of partitions and columns: one pairs rows, one finds medians, one profiles, one reads samples. Read-only.
+on the number of partitions and columns: one pairs rows; then, at the same time, one finds medians, one profiles and
+one reads samples. Read-only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +21,17 @@ from errata.engines.spark.columns import content_hashes
 from errata.engines.spark.diff.pairs import BEFORE, PARTITION, SIDE, PairCounts, Pairs
 from errata.engines.spark.diff.profile import profile_columns
 from errata.engines.spark.diff.values import to_plain_value
-from errata.model.diff import ColumnChange, Diff, PartitionDiff, SampleRow, SchemaDiff, mask_row, sum_by_column
+from errata.model.diff import (
+    BY_KEY,
+    BY_ROW,
+    ColumnChange,
+    Diff,
+    PartitionDiff,
+    SampleRow,
+    SchemaDiff,
+    mask_row,
+    sum_by_column,
+)
 from errata.model.manifest import Manifest
 from errata.model.partition_sql import quoted
 from errata.ports.measure import ContentDigest
@@ -53,14 +65,19 @@ def compare_snapshots(
     if by_row:
         found |= _compare_by_row(pairs, by_row)
     ordered = tuple(found[p] for p in partitions)
+    # three queries that need nothing of each other: planning one of them leaves most of a machine idle
+    with ThreadPoolExecutor(3) as at_once:
+        totals = at_once.submit(_total_columns, pairs, ordered)
+        rows = at_once.submit(_SampleReader(pairs).take, ordered, sample)
+        profiles = at_once.submit(profile_columns, pairs, differing, _select_profiled(pairs, ordered))
     return Diff(
         schema=_compare_schemas(before, after, columns),
         partitions=ordered,
-        columns=_total_columns(pairs, ordered),
-        sample=_SampleReader(pairs).take(ordered, sample),
+        columns=totals.result(),
+        sample=rows.result(),
         notes=_build_notes(keyed=keyed, by_row=by_row, tolerance=tolerance),
         together=counted.together,
-        distributions=profile_columns(pairs, differing, _select_profiled(pairs, ordered)),
+        distributions=profiles.result(),
         masked=tuple(sorted(hidden)),
         tolerance=tolerance,
     )
@@ -155,28 +172,30 @@ class _SampleReader:
     pairs: Pairs
 
     def take(self, found: Sequence[PartitionDiff], wanted: int) -> tuple[SampleRow, ...]:
-        """Up to ``wanted`` differing rows in key order, from as few partitions as possible."""
-        chosen: dict[str, list[str]] = {"key": [], "rows": []}
+        """Up to ``wanted`` differing rows from as few partitions as possible; changed rows come first in each.
+
+        A smaller sample is the beginning of a larger one.
+        """
+        chosen: list[PartitionDiff] = []
         room = wanted
         for part in sorted(found, key=lambda p: (-p.changed, -(p.added + p.removed))):
-            differing = part.touched
-            if room <= 0 or not differing:
+            if room <= 0 or not part.touched:
                 break
-            chosen[part.method].append(part.partition)
-            room -= differing
-        rows: list[SampleRow] = []
-        if chosen["key"]:
-            rows += self._read_changed_rows(chosen["key"], wanted)
-        if chosen["rows"] and len(rows) < wanted:
-            rows += self._read_unpaired_rows(chosen["rows"], wanted - len(rows))
-        return tuple(rows)
+            chosen.append(part)
+            room -= part.touched
+        by_key = [part.partition for part in chosen if part.method == BY_KEY]
+        by_row = [part.partition for part in chosen if part.method == BY_ROW]
+        rows = self._read_changed_rows(by_key, wanted) if by_key else []
+        rows += self._read_unpaired_rows(by_row, wanted) if by_row else []
+        place = {part.partition: n for n, part in enumerate(chosen)}
+        return tuple(sorted(rows, key=lambda row: place[row.partition])[:wanted])
 
     def _read_changed_rows(self, partitions: Sequence[str], limit: int) -> list[SampleRow]:
         keys = [f"k{n}" for n in range(len(self.pairs.key))]
         differing = self.pairs.pair_rows(partitions).where(F.col("status").isin("added", "removed", "changed"))
         # changed rows are the most informative, so they come first
         rank = F.when(F.col("status") == "changed", 0).otherwise(1)
-        rows = differing.orderBy(rank, PARTITION, *keys).limit(limit).collect()
+        rows = differing.orderBy(_place_of(partitions), rank, *keys).limit(limit).collect()
         return [self._build_sample_row(row) for row in rows]
 
     def _build_sample_row(self, row: Row) -> SampleRow:
@@ -200,7 +219,7 @@ class _SampleReader:
         row = F.struct(*(F.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(columns))).alias("row")
         odd = _count_identical_rows(self.pairs, partitions, [row]).where(F.col("na") != F.col("nb"))
         result = []
-        for found in odd.orderBy(PARTITION, "ha", "hb").limit(limit).collect():
+        for found in odd.orderBy(_place_of(partitions), "ha", "hb").limit(limit).collect():
             values = self._to_plain_row({name: found["row"][f"c{n}"] for n, name in enumerate(columns)})
             key = {name: values[name] for name in self.pairs.key if name in values}
             rest = {name: value for name, value in values.items() if name not in key}
@@ -214,3 +233,8 @@ class _SampleReader:
         zoned = [name for name in shown if isinstance(self.pairs.kinds.get(name), T.TimestampType)]
         instants = {name: shown[name].astimezone(UTC) for name in zoned if isinstance(shown[name], datetime)}
         return {name: to_plain_value(value) for name, value in (shown | instants).items()}
+
+
+def _place_of(partitions: Sequence[str]) -> Column:
+    """The place of a row's partition in this order."""
+    return F.array_position(F.array(*(F.lit(name) for name in partitions)), F.col(PARTITION))
