@@ -23,7 +23,9 @@ from pathlib import Path
 from benchmarks.clock import load
 from benchmarks.page import merged
 
-QUESTIONS = ("overhead", "days", "loop", "publish", "scale", "skew", "resume", "planning", "again", "live", "sqlmesh")
+QUESTIONS = (
+    "overhead", "days", "loop", "publish", "scale", "skew", "resume", "planning", "looks", "again", "live", "sqlmesh",
+)  # fmt: skip
 
 
 def main() -> None:
