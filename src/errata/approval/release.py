@@ -8,22 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.approval.permissions import is_single_user
 from errata.canonical import digest_of, to_plain
 from errata.errors import Refused, StateRefused
 from errata.gate.verdict.acceptance import find_open_warnings, format_accept_command
 from errata.gate.warnings import find_verdict_acceptances
-from errata.ledger import CandidateRecord, ReleaseRecord, RunRecord, VerdictRecord
 from errata.model.approval import is_expired
-from errata.model.audit import Actor
 from errata.model.duration import subtract_duration
-from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.run import FINAL, RunState
 from errata.views import ReleasedView
-from errata.workspace import Workspace
+
+if TYPE_CHECKING:
+    from errata.ledger import CandidateRecord, ReleaseRecord, RunRecord, VerdictRecord
+    from errata.model.audit import Actor
+    from errata.model.manifest import Manifest
+    from errata.workspace import Workspace
 
 CLEAN_GATE = "clean gate"
 PUBLISHABLE_STATES = (RunState.VALIDATED, RunState.PART_PUBLISHED)

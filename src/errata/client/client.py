@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from errata import views
-from errata.approval import authorization
-from errata.approval.suggestion import complete_commands
 from errata.client.open_project import Partitions
 from errata.client.upkeep import Upkeep
-from errata.commands.compute import control, run
-from errata.commands.look import history, quarantine, status, why
-from errata.commands.plan import approve, plan
-from errata.commands.plan.try_ import try_partitions
-from errata.commands.publish import preview, publish, publish_wait, release, rollback, validate
-from errata.commands.publish.diff import diff
-from errata.commands.publish.report import build_report
-from errata.commands.situation import suggest_steps
+from errata.commands import compute, look, plan, publish
 from errata.errors import UsageError
-from errata.model.duration import parse_instant
-from errata.model.manifest import Override
-from errata.planning.request import Request
-from errata.publishing.hazards import watch_guard
-from errata.publishing.live_writes import notice_live_writes
 from errata.text.escape import require_one_line
-from errata.views.diff import DiffView
-from errata.views.report import ReportView
-from errata.views.run import TryView
+
+if TYPE_CHECKING:
+    from errata.views.diff import DiffView
+    from errata.views.report import ReportView
+    from errata.views.run import TryView
 
 
 class Client(Upkeep):
@@ -57,6 +46,9 @@ class Client(Upkeep):
 
         Example: run = client.plan("fin.daily_revenue", "2026-01-01", "2026-02-15", reason="FX bug FIN-231", as_="ana")
         """
+        from errata.model.manifest import Override
+        from errata.planning.request import Request
+
         actor = self._actor(as_)
         if restore is not None and kind == "restate":
             kind = "restore"
@@ -67,7 +59,7 @@ class Client(Upkeep):
                   for rule, why in (overrides or {}).items()),
             prove_determinism, deadline, restore,
         )  # fmt: skip
-        return plan.make_plan(self._workspace, actor, request, dry_run=dry_run)
+        return plan.plan.make_plan(self._workspace, actor, request, dry_run=dry_run)
 
     def try_out(
         self, product: str, partitions: str | Sequence[str], *, sample: int = 10, as_: str | None = None
@@ -76,14 +68,14 @@ class Client(Upkeep):
 
         Example: client.try_out("fin.daily_revenue", "2026-01-13")
         """
-        return try_partitions(self._workspace, self._actor(as_), product, partitions, sample)
+        return plan.try_.try_partitions(self._workspace, self._actor(as_), product, partitions, sample)
 
     def show(self, run_id: str) -> views.PlanView:
         """A plan as stored in the ledger.
 
         Example: client.show(run.id)
         """
-        return status.show_plan(self._workspace, self._actor(None), run_id)
+        return look.status.show_plan(self._workspace, self._actor(None), run_id)
 
     def manifest_bytes(self, run_id: str) -> bytes:
         """The exact bytes of the sealed manifest.
@@ -103,14 +95,14 @@ class Client(Upkeep):
         Example: client.approve(run.id, digest=run.digest, as_="bo")
         """
         alone, said = _require_line("--break-glass", break_glass), require_one_line("--note", note)
-        return approve.approve(self._workspace, self._actor(as_), run_id, digest, break_glass=alone, note=said)
+        return plan.approve.approve(self._workspace, self._actor(as_), run_id, digest, break_glass=alone, note=said)
 
     def decline(self, run_id: str, *, note: str, as_: str | None = None) -> views.DecisionView:
         """Decline the plan; this is final.
 
         Example: client.decline(run.id, note="wrong month", as_="bo")
         """
-        return approve.decline(self._workspace, self._actor(as_), run_id, require_one_line("--note", note))
+        return plan.approve.decline(self._workspace, self._actor(as_), run_id, require_one_line("--note", note))
 
     def run(
         self, run_id: str, *, parallel: int = 2, max_chunks: int | None = None, as_: str | None = None
@@ -119,35 +111,37 @@ class Client(Upkeep):
 
         Example: client.run(run.id, as_="ana")
         """
-        return run.run_chunks(self._workspace, self._actor(as_), run_id, parallel=parallel, max_chunks=max_chunks)
+        actor = self._actor(as_)
+        return compute.run.run_chunks(self._workspace, actor, run_id, parallel=parallel, max_chunks=max_chunks)
 
     def pause(self, run_id: str, *, as_: str | None = None) -> views.StateView:
         """Pause a run: workers claim no new chunk, and no further group is published.
 
         Example: client.pause(run.id, as_="ana")
         """
-        return control.pause(self._workspace, self._actor(as_), run_id)
+        return compute.control.pause(self._workspace, self._actor(as_), run_id)
 
     def resume(self, run_id: str, *, as_: str | None = None) -> views.StateView:
         """Resume a paused run: chunks may be claimed and groups published again.
 
         Example: client.resume(run.id, as_="ana")
         """
-        return control.resume(self._workspace, self._actor(as_), run_id)
+        return compute.control.resume(self._workspace, self._actor(as_), run_id)
 
     def cancel(self, run_id: str, *, reason: str = "", now: bool = False, as_: str | None = None) -> views.StateView:
         """Cancel a run that is not published; ``now`` also stops running chunks.
 
         Example: client.cancel(run.id, reason="wrong month", as_="ana")
         """
-        return control.cancel(self._workspace, self._actor(as_), run_id, require_one_line("--reason", reason), now=now)
+        why = require_one_line("--reason", reason)
+        return compute.control.cancel(self._workspace, self._actor(as_), run_id, why, now=now)
 
     def retry(self, run_id: str, *, chunk: str | None = None, as_: str | None = None) -> views.StateView:
         """Let failed chunks be claimed again (default: all of them).
 
         Example: client.retry(run.id, chunk="c0003", as_="ana")
         """
-        return control.retry(self._workspace, self._actor(as_), run_id, chunk)
+        return compute.control.retry(self._workspace, self._actor(as_), run_id, chunk)
 
     def validate(
         self,
@@ -165,28 +159,28 @@ class Client(Upkeep):
         """
         accepted = {check: require_one_line(f"--accept {check}", why) for check, why in (accept or {}).items()}
         because = _require_line("--thresholds", thresholds)
-        return validate.validate_run(self._workspace, self._actor(as_), run_id, accepted, because)
+        return publish.validate.validate_run(self._workspace, self._actor(as_), run_id, accepted, because)
 
     def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
         """Compare the candidate with the content that it replaces.
 
         Example: client.diff(run.id, partitions="2026-01-13..2026-01-15", sample=3)
         """
-        return diff(self._workspace, self._actor(None), run_id, partitions, sample)
+        return publish.diff.diff(self._workspace, self._actor(None), run_id, partitions, sample)
 
     def report(self, run_id: str, *, partitions: Partitions = None, sample: int = 20) -> ReportView:
         """Everything a reviewer needs to decide; ``errata.report.page.render_page`` renders it as HTML.
 
         Example: client.report(run.id)
         """
-        return build_report(self._workspace, self._actor(None), run_id, partitions, sample)
+        return publish.report.build_report(self._workspace, self._actor(None), run_id, partitions, sample)
 
     def quarantine(self, run_id: str, *, sample: int = 3) -> views.QuarantineView:
         """Rows that a run set aside, by reason, with samples.
 
         Example: client.quarantine(run.id, sample=3)
         """
-        return quarantine.read_quarantine(self._workspace, self._actor(None), run_id, sample)
+        return look.quarantine.read_quarantine(self._workspace, self._actor(None), run_id, sample)
 
     def release(
         self, run_id: str, *, digest: str | None = None, note: str = "", as_: str | None = None
@@ -195,7 +189,8 @@ class Client(Upkeep):
 
         Example: client.release(run.id, digest=client.show(run.id).release_digest, as_="bo")
         """
-        return release.release_run(self._workspace, self._actor(as_), run_id, digest, require_one_line("--note", note))
+        said = require_one_line("--note", note)
+        return publish.release.release_run(self._workspace, self._actor(as_), run_id, digest, said)
 
     def publish(
         self,
@@ -224,14 +219,14 @@ class Client(Upkeep):
         sooner = _require_line("--early", early)
 
         def once() -> views.PublishView:
-            return publish.publish_run(
+            return publish.publish.publish_run(
                 self._workspace, actor, run_id, partitions,
                 digest=digest, break_glass=alone, by_itself=by_itself, early=sooner,
             )  # fmt: skip
 
         if not wait:
             return once()
-        return publish_wait.publish_by_group(self._workspace, actor, run_id, once, holds=early is None)
+        return publish.publish_wait.publish_by_group(self._workspace, actor, run_id, once, holds=early is None)
 
     def dark(
         self,
@@ -250,13 +245,15 @@ class Client(Upkeep):
         Example: client.dark(run.id, name="preview", as_="bo")
         """
         actor = self._actor(as_)
-        return preview.publish_preview(self._workspace, actor, run_id, name, compare=compare, rejected=rejected)
+        return publish.preview.publish_preview(self._workspace, actor, run_id, name, compare=compare, rejected=rejected)
 
     def publishes_itself(self, run_id: str, *, as_: str | None = None) -> bool:
         """Whether a validated run may be published without a release, by the acting person.
 
         Example: client.publishes_itself(run.id, as_="airflow")
         """
+        from errata.approval import authorization
+
         return authorization.can_publish_unattended(self._workspace, self._actor(as_), run_id)
 
     def require_unattended(self, run_id: str, *, as_: str | None = None) -> None:
@@ -264,6 +261,8 @@ class Client(Upkeep):
 
         Example: client.require_unattended(run.id, as_="airflow")
         """
+        from errata.approval import authorization
+
         authorization.require_unattended(self._workspace, self._actor(as_), run_id)
 
     def rollback(
@@ -274,26 +273,32 @@ class Client(Upkeep):
         Example: client.rollback(run.id, partitions="2026-01-13", reason="audit open (FIN-240)", as_="bo")
         """
         why = require_one_line("--reason", reason)
-        return rollback.roll_back_run(self._workspace, self._actor(as_), run_id, partitions, why)
+        return publish.rollback.roll_back_run(self._workspace, self._actor(as_), run_id, partitions, why)
 
     def status(self, run_id: str | None = None) -> views.StatusView:
         """Status of one run (default: all runs).
 
         Example: client.status(run.id).state
         """
+        from errata.publishing.hazards import watch_guard
+
         actor = self._actor(None)
         watch_guard(self._workspace, actor)
         if run_id is not None:
+            from errata.publishing.live_writes import notice_live_writes
+
             context = self._workspace.open_run(run_id, actor)
             known = self._heads.get(context.run_id)
             self._heads[context.run_id] = notice_live_writes(context, "status", known_head=known)
-        return status.build_status(self._workspace, actor, run_id)
+        return look.status.build_status(self._workspace, actor, run_id)
 
     def next_steps(self, run_id: str, *, is_reviewed: bool = False, as_: str | None = None) -> tuple[str, ...]:
         """The command to type next for a run, as in its status; ``is_reviewed``: for someone who has seen the diff.
 
         Example: client.next_steps(run.id)
         """
+        from errata.commands.situation import suggest_steps
+
         return suggest_steps(self._workspace, self._actor(as_), run_id, is_reviewed=is_reviewed)
 
     def complete_commands(self, text: str, *, as_: str | None = None) -> str:
@@ -301,6 +306,8 @@ class Client(Upkeep):
 
         Example: print(client.complete_commands(error.hint))
         """
+        from errata.approval.suggestion import complete_commands
+
         return complete_commands(self._workspace, self._actor(as_), text)
 
     def runs(
@@ -316,25 +323,27 @@ class Client(Upkeep):
 
         Example: client.runs("fin.daily_revenue", states=["published"])
         """
+        from errata.model.duration import parse_instant
+
         if accepted_at is not None:
             if states or person or since:
                 raise UsageError("--accepted-at with another filter was refused; expected a product or table at most")
-            return history.find_current_runs(self._workspace, parse_instant(accepted_at), what)
-        return history.list_runs(self._workspace, what, states, person, parse_instant(since) if since else None)
+            return look.history.find_current_runs(self._workspace, parse_instant(accepted_at), what)
+        return look.history.list_runs(self._workspace, what, states, person, parse_instant(since) if since else None)
 
-    def history(self, table: str, partition: str, *, most: int = history.MAX_COMMITS) -> views.CommitsView:
+    def history(self, table: str, partition: str, *, most: int = 20) -> views.CommitsView:
         """Commits to a partition, newest first, each with the snapshot to restore in order to undo it.
 
         Example: client.history("lake.fin.daily_revenue", "2026-01-13")
         """
-        return history.list_commits(self._workspace, table, partition, most)
+        return look.history.list_commits(self._workspace, table, partition, most)
 
     def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> views.WhyView:
         """Who changed this number, when and why.
 
         Example: client.why("lake.fin.daily_revenue", "2026-01-13", key={"account_id": "A-10035"})
         """
-        return why.explain_partition(self._workspace, self._actor(None), table, partition, key or {})
+        return look.why.explain_partition(self._workspace, self._actor(None), table, partition, key or {})
 
 
 def _require_line(option: str, text: str | None) -> str | None:

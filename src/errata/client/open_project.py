@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Self
 from errata.model.audit import Actor
 from errata.text.escape import escape_text, require_one_line
 from errata.views.checks import DoctorCheck
-from errata.workspace import Workspace
 
 if TYPE_CHECKING:
     from errata.project import ProjectProblem
+    from errata.workspace import Workspace
 
 Partitions = str | Sequence[str] | None
 MAX_NAME_LENGTH = 100

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from errata import views
 from errata.client.open_project import MAX_NAME_LENGTH, OpenProject
-from errata.commands.upkeep import cleanup, erase, evidence
-from errata.evidence import head_export
-from errata.live_writers import lease
-from errata.model.audit import AuditEntry
+from errata.commands import upkeep
 from errata.text.escape import require_one_line
 from errata.views.checks import DoctorCheck
 
 if TYPE_CHECKING:
+    from errata.commands.upkeep.evidence import EvidenceView
+    from errata.live_writers import lease
+    from errata.model.audit import AuditEntry
     from errata.project import ProjectProblem
 
 
@@ -51,6 +51,8 @@ class Upkeep(OpenProject):
 
         Example: client.frozen("lake.fin.daily_revenue", ["2026-01-13"], wait="5min")
         """
+        from errata.live_writers import lease
+
         if wait is None:
             return lease.describe_freezes(self._workspace, table, partitions)
         return lease.wait_for_freezes(self._workspace, table, partitions, wait)
@@ -69,23 +71,25 @@ class Upkeep(OpenProject):
         Example: with client.writing("lake.fin.daily_revenue", ["2026-01-13"], wait="5min"):
             write("2026-01-13")
         """
+        from errata.live_writers import lease
+
         job = None if name is None else require_one_line("name", name, MAX_NAME_LENGTH)
         return lease.acquire_write_lease(self._workspace, self._actor(as_), table, partitions, wait=wait, name=job)
 
-    def evidence(
-        self, run_id: str, *, with_diff: bool = True, as_: str | None = None
-    ) -> tuple[evidence.EvidenceView, bytes]:
+    def evidence(self, run_id: str, *, with_diff: bool = True, as_: str | None = None) -> tuple[EvidenceView, bytes]:
         """Export the evidence of a run as one signed file; ``errata evidence verify`` checks it.
 
         Example: view, bundle = client.evidence(run.id, as_="bo")
         """
-        return evidence.export_evidence(self._workspace, self._actor(as_), run_id, with_diff=with_diff)
+        return upkeep.evidence.export_evidence(self._workspace, self._actor(as_), run_id, with_diff=with_diff)
 
     def audit_verify(self, *, heads: Sequence[str | Path] = (), keys: Sequence[str | Path] = ()) -> views.AuditView:
         """Verify the audit chain against exported heads (default: those in ``evidence.heads``).
 
         Example: client.audit_verify().ok
         """
+        from errata.evidence import head_export
+
         return head_export.verify_against_heads(self._workspace, tuple(map(Path, heads)), tuple(map(Path, keys)))
 
     def audit_head(self, output: str | Path | None = None) -> views.HeadView:
@@ -93,6 +97,8 @@ class Upkeep(OpenProject):
 
         Example: client.audit_head("head.json")
         """
+        from errata.evidence import head_export
+
         return head_export.export_head(self._workspace, None if output is None else Path(output))
 
     def audit_log(self, run_id: str | None = None, limit: int | None = None) -> tuple[AuditEntry, ...]:
@@ -108,7 +114,7 @@ class Upkeep(OpenProject):
 
         Example: client.erase(["A-10035"], reason="request 118", as_="bo")
         """
-        return erase.add_erased_subjects(
+        return upkeep.erase.add_erased_subjects(
             self._workspace, self._actor(as_), subjects, require_one_line("--reason", reason)
         )
 
@@ -118,11 +124,11 @@ class Upkeep(OpenProject):
         Example: client.erase_person("ana", reason="left the company", as_="bo")
         """
         name, why = require_one_line("NAME", name), require_one_line("--reason", reason)
-        return erase.erase_person(self._workspace, self._actor(as_), name, why)
+        return upkeep.erase.erase_person(self._workspace, self._actor(as_), name, why)
 
     def cleanup(self, run_id: str | None = None, *, dry_run: bool = False, as_: str | None = None) -> views.CleanupView:
         """Remove branches and tags that nothing needs any more.
 
         Example: client.cleanup(dry_run=True)
         """
-        return cleanup.cleanup(self._workspace, self._actor(as_), run_id, dry_run=dry_run)
+        return upkeep.cleanup.cleanup(self._workspace, self._actor(as_), run_id, dry_run=dry_run)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from errata.gate.verdict.row_account import CHUNK, chunk_measure, kept_measure
-from errata.ledger import AttemptRecord, RunRecord
 from errata.ledger.records import map_partitions_to_chunks
-from errata.model.manifest import Manifest
 from errata.model.partition import WHOLE
 from errata.model.refs import quarantine_table
 from errata.model.run import AttemptState
 from errata.ports.measure import Measurement, input_scope
-from errata.workspace import Workspace
+
+if TYPE_CHECKING:
+    from errata.ledger import AttemptRecord, RunRecord
+    from errata.model.manifest import Manifest
+    from errata.workspace import Workspace
 
 ROW_COUNTERS = ("rows_in", "rows_used", "rows_quarantined", "rows_suppressed", "rows_set_aside")
 """Row counters of a chunk; an attempt's record has them as ``<counter>:<input>``."""

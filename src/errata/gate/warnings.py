@@ -8,15 +8,17 @@ threshold, has to be accepted again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.canonical import digest_of
 from errata.errors import UsageError
 from errata.gate.verdict.findings import WARN
-from errata.gate.verdict.judge import Verdict
-from errata.ledger import RunRecord, WarningAcceptance
-from errata.model.audit import Actor
-from errata.workspace import Workspace
+
+if TYPE_CHECKING:
+    from errata.gate.verdict.judge import Verdict
+    from errata.ledger import RunRecord, WarningAcceptance
+    from errata.model.audit import Actor
+    from errata.workspace import Workspace
 
 
 def accept_warnings(

@@ -6,8 +6,11 @@ All begin with ``errata_``, carry the run or publication they belong to, and are
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from errata.model.manifest import InputPin
+if TYPE_CHECKING:
+    from errata.model.manifest import InputPin
+
 
 PREFIX = "errata_"
 GUARD = "errata_guard"

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from errata.errors import ErrataError
-from errata.model.manifest import Chunk, Manifest, TargetPin
 from errata.model.partition import format_ranges
-from errata.model.table import DataFile
-from errata.ports.measure import Measurer
+
+if TYPE_CHECKING:
+    from errata.errors import ErrataError
+    from errata.model.manifest import Chunk, Manifest, TargetPin
+    from errata.model.table import DataFile
+    from errata.ports.measure import Measurer
 
 TRIAL = "trial"
 """Snapshot name for a transform's output that was computed but never written to a table."""

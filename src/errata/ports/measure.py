@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from errata.canonical import canonical_bytes
-from errata.model.diff import (
-    Diff,
-)
-from errata.model.manifest import Manifest, TargetPin
-from errata.model.rebase import Rebase
+
+if TYPE_CHECKING:
+    from errata.model.diff import (
+        Diff,
+    )
+    from errata.model.manifest import Manifest, TargetPin
+    from errata.model.rebase import Rebase
 
 CANDIDATE = "candidate"
 PRIOR = "prior"

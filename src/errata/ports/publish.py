@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from errata.canonical import digest_of
-from errata.model.manifest import NewColumn, TargetPin
-from errata.model.table import DataFile, History, NewDelete, TableColumn, TableSchema
+
+if TYPE_CHECKING:
+    from errata.model.manifest import NewColumn, TargetPin
+    from errata.model.table import DataFile, History, NewDelete, TableColumn, TableSchema
 
 
 @dataclass(frozen=True, slots=True)

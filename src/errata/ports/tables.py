@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from errata.model.diff import OutsideScope
-from errata.model.manifest import ExpectedFile, SourceFile, TargetPin
-from errata.model.near_miss import NearMiss
-from errata.model.partition import Grain
-from errata.model.product import Input
-from errata.model.table import Departure, History
+if TYPE_CHECKING:
+    from errata.model.diff import OutsideScope
+    from errata.model.manifest import ExpectedFile, SourceFile, TargetPin
+    from errata.model.near_miss import NearMiss
+    from errata.model.partition import Grain
+    from errata.model.product import Input
+    from errata.model.table import Departure, History
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ by another tool from deleting them.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from errata.errors import ErrataError
-from errata.ledger import HazardRecord, PublicationRecord
-from errata.model.audit import Actor
-from errata.model.manifest import Manifest, TargetPin
 from errata.model.partition import format_ranges
 from errata.model.refs import GUARD
 from errata.model.side_tables import find_side_table
@@ -17,7 +16,12 @@ from errata.publishing.intent import Intent
 from errata.publishing.rewrite_call import build_rewrite_call
 from errata.text.numbers import plural
 from errata.views import HazardView
-from errata.workspace import Workspace
+
+if TYPE_CHECKING:
+    from errata.ledger import HazardRecord, PublicationRecord
+    from errata.model.audit import Actor
+    from errata.model.manifest import Manifest, TargetPin
+    from errata.workspace import Workspace
 
 
 def list_open_hazards(workspace: Workspace, manifest: Manifest, run_id: str) -> tuple[HazardView, ...]:

@@ -1,35 +1,49 @@
 """Results of commands: frozen values whose fields are the ``--json`` output. Pure.
 
-The command line renders one view as text or as JSON; Python callers get the view itself.
+The command line renders one view as text or as JSON; Python callers get the view itself. A command imports the views
+that it returns, and no others.
 """
 
 from __future__ import annotations
 
-from errata.views.approval import ApprovalView, BreakGlassView, DecisionView, QuorumView, ReleasedView, ReleaseView
-from errata.views.audit import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView, ListedView
-from errata.views.history import AcceptedSpan, CommitsView, CommitView, HistoryView, RowHistoryView, RunsView, WhyView
-from errata.views.live_writes import LateInputView, LiveWriteView
-from errata.views.plan import ChunkView, DeadlineView, EstimateView, InputView, PlanView, VerdictView
-from errata.views.publish import (
-    DarkView,
-    FreezeView,
-    FrozenView,
-    GroupsView,
-    GroupView,
-    HazardView,
-    PublishView,
-    RollbackView,
-)
-from errata.views.run import (
-    QuarantineReason,
-    QuarantineView,
-    RunCounts,
-    RunView,
-    SetAsideRow,
-    StateView,
-    ValidateView,
-)
-from errata.views.status import CostView, PartitionView, RunLine, SetBackView, StatusView
+from typing import TYPE_CHECKING
+
+from errata.late_import import build_late_import
+
+if TYPE_CHECKING:
+    from errata.views.approval import ApprovalView, BreakGlassView, DecisionView, QuorumView, ReleasedView, ReleaseView
+    from errata.views.audit import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView, ListedView
+    from errata.views.history import (
+        AcceptedSpan,
+        CommitsView,
+        CommitView,
+        HistoryView,
+        RowHistoryView,
+        RunsView,
+        WhyView,
+    )
+    from errata.views.live_writes import LateInputView, LiveWriteView
+    from errata.views.plan import ChunkView, DeadlineView, EstimateView, InputView, PlanView, VerdictView
+    from errata.views.publish import (
+        DarkView,
+        FreezeView,
+        FrozenView,
+        GroupsView,
+        GroupView,
+        HazardView,
+        PublishView,
+        RollbackView,
+    )
+    from errata.views.run import (
+        QuarantineReason,
+        QuarantineView,
+        RunCounts,
+        RunView,
+        SetAsideRow,
+        StateView,
+        ValidateView,
+    )
+    from errata.views.status import CostView, PartitionView, RunLine, SetBackView, StatusView
 
 __all__ = [
     "AcceptedSpan",
@@ -81,3 +95,25 @@ __all__ = [
     "VerdictView",
     "WhyView",
 ]
+
+_NAMES = {
+    "approval": ("ApprovalView", "BreakGlassView", "DecisionView", "QuorumView", "ReleasedView", "ReleaseView"),
+    "audit": ("AuditView", "CleanupView", "ErasedView", "HeadsView", "HeadView", "KeyView", "ListedView"),
+    "history": ("AcceptedSpan", "CommitsView", "CommitView", "HistoryView", "RowHistoryView", "RunsView", "WhyView"),
+    "live_writes": ("LateInputView", "LiveWriteView"),
+    "plan": ("ChunkView", "DeadlineView", "EstimateView", "InputView", "PlanView", "VerdictView"),
+    "publish": (
+        "DarkView",
+        "FreezeView",
+        "FrozenView",
+        "GroupsView",
+        "GroupView",
+        "HazardView",
+        "PublishView",
+        "RollbackView",
+    ),
+    "run": ("QuarantineReason", "QuarantineView", "RunCounts", "RunView", "SetAsideRow", "StateView", "ValidateView"),
+    "status": ("CostView", "PartitionView", "RunLine", "SetBackView", "StatusView"),
+}
+
+__getattr__ = build_late_import(__name__, {name: home for home, names in _NAMES.items() for name in names})

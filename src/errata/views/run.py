@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.canonical import to_plain
-from errata.views.checks import CheckResult
-from errata.views.diff import DiffView
-from errata.views.live_writes import LateInputView
+
+if TYPE_CHECKING:
+    from errata.views.checks import CheckResult
+    from errata.views.diff import DiffView
+    from errata.views.live_writes import LateInputView
 
 
 @dataclass(frozen=True, slots=True)

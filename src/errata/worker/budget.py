@@ -6,16 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.errors import CostCapReached, StateRefused
-from errata.ledger import AttemptRecord
-from errata.model.manifest import Manifest
 from errata.model.run import AttemptState, RunState
 from errata.planning.estimate import compute_usd, count_busy_seconds, count_worker_cores
 from errata.views import CostView
-from errata.worker.attempt import RunJob
-from errata.workspace import Workspace
+
+if TYPE_CHECKING:
+    from errata.ledger import AttemptRecord
+    from errata.model.manifest import Manifest
+    from errata.worker.attempt import RunJob
+    from errata.workspace import Workspace
 
 
 def core_seconds(attempts: Iterable[AttemptRecord], cores: int, now: str) -> float:

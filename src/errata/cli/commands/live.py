@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +13,9 @@ from errata.cli.app.session import Session
 from errata.cli.render.layout import flow, wrap
 from errata.cli.render.throttle import format_partitions
 from errata.errors import UsageError
-from errata.views import FrozenView
+
+if TYPE_CHECKING:
+    from errata.views import FrozenView
 
 PANEL = "Live jobs"
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from errata.cli.render.layout import flow, format_labelled, render_warnings, wrap
 from errata.cli.render.throttle import format_partitions
 from errata.text.numbers import format_moment, plural
-from errata.views import BreakGlassView, QuorumView, ReleasedView, ReleaseView
+
+if TYPE_CHECKING:
+    from errata.views import BreakGlassView, QuorumView, ReleasedView, ReleaseView
 
 SINGLE_USER = "single-user project: one person may do everything"
 

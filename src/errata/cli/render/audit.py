@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.layout import flow, format_columns, render_warnings, wrap
-from errata.model.audit import AuditEntry
 from errata.text.numbers import plural
-from errata.views import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView
+
+if TYPE_CHECKING:
+    from errata.model.audit import AuditEntry
+    from errata.views import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView
 
 
 def render_audit(view: AuditView, width: int) -> list[str]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from errata.cli.render.approval import render_release
-from errata.cli.render.gate import render_validation
-from errata.cli.render.plan import render_plan
-from errata.cli.render.run import render_run
-from errata.errors import ErrataError
-from errata.views import PlanView, ReleaseView, RunView, ValidateView
+if TYPE_CHECKING:
+    from errata.errors import ErrataError
 
 
 def render_error(error: ErrataError) -> Iterator[str]:
@@ -29,6 +26,12 @@ def render_error(error: ErrataError) -> Iterator[str]:
 
 def render_error_view(error: ErrataError, width: int) -> list[str]:
     """The view that an error carries, for stdout: the refused plan, the failed run, the rejected candidate."""
+    from errata.cli.render.approval import render_release
+    from errata.cli.render.gate import render_validation
+    from errata.cli.render.plan import render_plan
+    from errata.cli.render.run import render_run
+    from errata.views import PlanView, ReleaseView, RunView, ValidateView
+
     for view in error.fields.values():
         if isinstance(view, PlanView):
             return render_plan(view, width)

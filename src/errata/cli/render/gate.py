@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.approval import render_mode, render_released
 from errata.cli.render.layout import flow, format_columns, wrap
 from errata.model.run import find_judged_state
 from errata.text.numbers import plural
-from errata.views import ValidateView
+
+if TYPE_CHECKING:
+    from errata.views import ValidateView
 
 LISTED = 5
 """Most partitions of one check to list with their messages; the others are summarized as a range."""

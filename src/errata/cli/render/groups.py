@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.layout import flow, format_columns, wrap
 from errata.cli.render.throttle import format_partitions
 from errata.text.numbers import format_duration, format_moment, plural
-from errata.views import GroupsView, GroupView
+
+if TYPE_CHECKING:
+    from errata.views import GroupsView, GroupView
 
 _MOST = 12
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from errata.cli.render.layout import wrap
 from errata.model.refs import GUARD
-from errata.views import HazardView
+
+if TYPE_CHECKING:
+    from errata.views import HazardView
 
 
 def render_hazard(hazard: HazardView, width: int) -> list[str]:

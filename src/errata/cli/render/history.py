@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from errata.cli.render.layout import flow, format_columns, render_next, wrap
 from errata.cli.render.throttle import format_partitions
 from errata.text.numbers import format_exact, format_moment
-from errata.views import AcceptedSpan, CommitsView, CommitView, RunsView
+
+if TYPE_CHECKING:
+    from errata.views import AcceptedSpan, CommitsView, CommitView, RunsView
 
 BEFORE_ANY = "what was there before any run"
 SINGLE = {"published": "published", "rolled_back": "put back by a rollback"}

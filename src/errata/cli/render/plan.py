@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.approval import (
     describe_waiting,
@@ -32,7 +32,9 @@ from errata.text.numbers import (
     format_size,
     plural,
 )
-from errata.views import ApprovalView, ChunkView, DecisionView, InputView, PlanView
+
+if TYPE_CHECKING:
+    from errata.views import ApprovalView, ChunkView, DecisionView, InputView, PlanView
 
 SIGNS = {"ok": "✓", "warn": "!", "refuse": "✗"}
 REFUSED = "refused"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.approval import render_mode
 from errata.cli.render.layout import flow, format_labelled, render_warnings, wrap
 from errata.text.numbers import format_moment
-from errata.views import DarkView
+
+if TYPE_CHECKING:
+    from errata.views import DarkView
 
 
 def render_preview(view: DarkView, width: int) -> list[str]:

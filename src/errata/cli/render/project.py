@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.layout import format_columns, render_next, wrap
 from errata.text.numbers import plural
-from errata.views.checks import DoctorCheck
+
+if TYPE_CHECKING:
+    from errata.views.checks import DoctorCheck
 
 
 def format_problem(problem: Mapping[str, Any]) -> str:

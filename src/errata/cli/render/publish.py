@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from errata.cli.render.approval import render_break_glass, render_mode, render_released
 from errata.cli.render.calendar import to_state_word
@@ -13,7 +14,9 @@ from errata.cli.render.publish_settings import describe_action
 from errata.cli.render.throttle import format_partitions
 from errata.model.partition import Grain, format_partition_list
 from errata.text.numbers import format_duration, format_moment, plural
-from errata.views import PlanView, PublishView, RollbackView, StatusView
+
+if TYPE_CHECKING:
+    from errata.views import PlanView, PublishView, RollbackView, StatusView
 
 
 def render_publish(view: PublishView, width: int) -> list[str]:

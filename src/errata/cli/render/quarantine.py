@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from errata.cli.render.layout import flow, format_columns, format_labelled, wrap
 from errata.cli.render.throttle import format_partitions
 from errata.text.numbers import format_exact, plural
-from errata.views import QuarantineView, SetAsideRow
+
+if TYPE_CHECKING:
+    from errata.views import QuarantineView, SetAsideRow
 
 _SHORT = 12
 """Most partitions of a reason to write out."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.layout import flow, wrap
 from errata.text.numbers import format_count, format_duration, plural
-from errata.views import RunCounts, RunView, StateView
+
+if TYPE_CHECKING:
+    from errata.views import RunCounts, RunView, StateView
 
 
 def format_counts(counts: RunCounts) -> list[str]:

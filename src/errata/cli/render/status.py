@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.approval import render_break_glass, render_mode, render_quorum, render_released
 from errata.cli.render.calendar import SIGNS, render_calendar, to_state_word
@@ -24,7 +24,9 @@ from errata.text.numbers import (
     format_size,
     plural,
 )
-from errata.views import CostView, RunLine, StatusView
+
+if TYPE_CHECKING:
+    from errata.views import CostView, RunLine, StatusView
 
 LOUD = ("running", "failed", "rolled back", "superseded")
 """States whose partitions are also listed."""

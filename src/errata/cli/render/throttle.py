@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from errata.cli.render.layout import format_labelled
 from errata.model.partition import Grain, format_ranges
 from errata.text.numbers import format_count, format_duration, format_moment, format_money, format_size, plural
-from errata.views import DeadlineView, PlanView
+
+if TYPE_CHECKING:
+    from errata.views import DeadlineView, PlanView
 
 MOST_RANGES = 24
 ORDER_WORDS = {"newest": "newest first", "oldest": "oldest first", "sequential": "one after the other"}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from errata.cli.render.approval import render_break_glass
 from errata.cli.render.layout import flow, pad, render_next, wrap
-from errata.model.product import LINEAGE_COLUMNS
 from errata.text.numbers import format_exact, format_moment, format_value, format_verbatim
-from errata.views import HistoryView, WhyView
+
+if TYPE_CHECKING:
+    from errata.views import HistoryView, WhyView
 
 INDENT = " " * 18
 
@@ -87,6 +89,8 @@ def _render_grounds(event: HistoryView, width: int) -> Iterator[str]:
 
 def _find_changed_columns(history: Sequence[HistoryView]) -> set[str]:
     """Columns that ever changed; all columns if none did. Lineage columns repeat the history itself."""
+    from errata.model.product import LINEAGE_COLUMNS
+
     seen: dict[str, bool] = {}
     for event in history:
         old, new = event.before or {}, event.after or {}

@@ -1,1 +1,14 @@
 """Commands that compute: run, pause, resume, cancel, retry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from errata.late_import import build_late_import
+
+if TYPE_CHECKING:
+    from errata.commands.compute import control, run
+
+__all__ = ["control", "run"]
+
+__getattr__ = build_late_import(__name__, dict.fromkeys(__all__, ""))

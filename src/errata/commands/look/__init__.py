@@ -1,1 +1,14 @@
 """Commands that look and change nothing: status, why, runs, history, quarantine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from errata.late_import import build_late_import
+
+if TYPE_CHECKING:
+    from errata.commands.look import history, quarantine, status, why
+
+__all__ = ["history", "quarantine", "status", "why"]
+
+__getattr__ = build_late_import(__name__, dict.fromkeys(__all__, ""))

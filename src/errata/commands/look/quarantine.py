@@ -5,24 +5,27 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from errata.gate.diff.candidate_diff import list_masked_columns
 from errata.gate.row_accounts import ROW_COUNTERS, list_adopted_attempts, may_have_quarantine, read_row_counts
-from errata.ledger import AttemptRecord
-from errata.model.audit import Actor
 from errata.model.diff import mask_row
-from errata.model.manifest import InputPin, Manifest
 from errata.model.refs import quarantine_table
-from errata.ports.tables import QuarantinedRow
 from errata.views import QuarantineReason, QuarantineView, SetAsideRow
-from errata.workspace import Workspace
+
+if TYPE_CHECKING:
+    from errata.ledger import AttemptRecord
+    from errata.model.audit import Actor
+    from errata.model.manifest import InputPin, Manifest
+    from errata.ports.tables import QuarantinedRow
+    from errata.workspace import Workspace
 
 _MAX_EXACT_INT = 2**53  # larger integers may lose digits in a JSON reader
 
 
 def read_quarantine(workspace: Workspace, actor: Actor, run_id: str, sample: int) -> QuarantineView:
     """Counts by input and reason, and sample rows with classified columns masked."""
+    from errata.gate.diff.candidate_diff import list_masked_columns
+
     run = workspace.ledger.runs.get(run_id)
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     adopted, hidden = list_adopted_attempts(workspace, run.run_id), list_masked_columns(workspace, manifest)

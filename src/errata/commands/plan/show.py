@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.approval.break_glass import find_last_break_glass
 from errata.approval.quorum import approvals_view, current_quorum_view
 from errata.approval.release import find_release_digest, released_view
 from errata.canonical import to_plain
-from errata.ledger import ChunkCounts, ChunkRecord, RunRecord
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest, count_untouched_partitions, find_new_partitions
 from errata.model.partition import WHOLE
 from errata.model.product import Product, Publish, Role
 from errata.model.product.throttle import Throttle
 from errata.model.refs import GUARD, base_tag, candidate_branch, input_tags, run_branch
 from errata.model.run import ChunkState
-from errata.planning.build import Plan
-from errata.ports.tables import TagOutcome
 from errata.publishing.groups import describe_groups
 from errata.views import ChunkView, DeadlineView, EstimateView, InputView, PlanView, RunCounts, VerdictView
-from errata.workspace import Workspace
+
+if TYPE_CHECKING:
+    from errata.ledger import ChunkCounts, ChunkRecord, RunRecord
+    from errata.planning.build import Plan
+    from errata.ports.tables import TagOutcome
+    from errata.workspace import Workspace
 
 
 def plan_view(

@@ -1,1 +1,14 @@
 """Commands for auditors and for upkeep: evidence, erase, cleanup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from errata.late_import import build_late_import
+
+if TYPE_CHECKING:
+    from errata.commands.upkeep import cleanup, erase, evidence
+
+__all__ = ["cleanup", "erase", "evidence"]
+
+__getattr__ = build_late_import(__name__, dict.fromkeys(__all__, ""))

@@ -54,7 +54,8 @@ _GROUPS = {
 class _Mapping(BaseModel):
     """Keys of one place in a file; no other key is known there."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    # only the model of a whole file is built: it contains those of its parts
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), defer_build=True)
 
 
 def read_value(kind: Callable[..., V], root: Node, report: ProblemReport) -> V | None:

@@ -13,10 +13,10 @@ from errata.cli.render.layout import flow
 from errata.cli.render.publish import render_publish
 from errata.cli.render.run import format_run, is_staged, render_run
 from errata.errors import Rebased
-from errata.views import RunView
 
 if TYPE_CHECKING:
     from errata.client import Client
+    from errata.views import RunView
 
 
 def run(

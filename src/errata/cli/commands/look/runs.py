@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,7 +10,9 @@ from errata.canonical import to_plain
 from errata.cli.app.session import Session
 from errata.cli.render.history import render_accepted
 from errata.cli.render.status import render_runs
-from errata.views import RunsView
+
+if TYPE_CHECKING:
+    from errata.views import RunsView
 
 
 def runs(

@@ -11,7 +11,6 @@ from errata.cli.app.session import Session
 from errata.cli.commands.compute.control import DECLINED
 from errata.cli.commands.look.status import SomeRun
 from errata.cli.render.audit import render_audit, render_erased_person, render_head, render_key, render_log
-from errata.views import KeyView
 
 
 def audit_verify(
@@ -85,6 +84,7 @@ def audit_keygen(
     Example: errata audit keygen -o ~/.config/errata/signing.key
     """
     from errata.evidence.keys import generate_key_pair, public_path
+    from errata.views import KeyView
 
     private = _resolve_path(session, output)
     public = generate_key_pair(private)

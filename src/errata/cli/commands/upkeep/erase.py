@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,9 @@ from errata.cli.app.session import Session
 from errata.cli.render.layout import flow, wrap
 from errata.errors import UsageError
 from errata.text.numbers import plural
-from errata.views import ListedView
+
+if TYPE_CHECKING:
+    from errata.views import ListedView
 
 
 def erase_add(
