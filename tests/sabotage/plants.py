@@ -614,6 +614,13 @@ PLANTS = (
         ("tests/unit/engines/test_checksums.py::test_a_row_s_hash_is_also_over_which_columns_are_null",),
     ),
     Plant(
+        "the digits after the point are added up over all rows, filter or not",
+        "engines/spark/measure/exact_sums.py",
+        'total = f"{total} + SUM({rest}){condition}"',
+        'total = f"{total} + SUM({rest})"',
+        ("tests/unit/engines/test_exact_sums.py::test_every_part_of_a_sum_has_its_filter",),
+    ),
+    Plant(
         "the oldest of values is the first of their directories",
         "engines/files/pattern.py",
         "_GLOB.search(before + after) or not grain.is_time:",

@@ -345,6 +345,37 @@ def test_checksum_sum_is_exact(spark: SparkSession) -> None:
     assert int(row[0]) == sum(edges) * 3
 
 
+def test_sums_of_integers_are_the_sums_that_spark_makes_of_decimals(spark: SparkSession) -> None:
+    """Written as sums of longs, a sum has the same value, type and NULL as Spark's own, at both ends of every type."""
+    from pyspark.sql import functions as f
+
+    from errata.engines.spark.measure.exact_sums import write_exact_sums
+
+    shapes = [(9, 0), (9, 8), (10, 2), (12, 2), (18, 0), (18, 2), (18, 8)]
+    edges = {
+        f"d{p}_{s}": [Decimal(n).scaleb(-s) for n in (10**p - 1, 1 - 10**p, 1, -1, 0, 10**p // 3, -(10 ** (s or 1)))]
+        for p, s in shapes
+    }
+    edges |= {
+        "n": [2**63 - 1, -(2**63), -1, 2**32, -(2**31), 1, 0],
+        "k": [2**31 - 1, -(2**31), -1, 5, 7, 1, 0],
+    }
+    kinds = {**{f"d{p}_{s}": f"decimal({p},{s})" for p, s in shapes}, "n": "bigint", "k": "int"}
+    full = [("full", n, *row) for n, row in enumerate(zip(*edges.values(), strict=True))]
+    empty = ("empty", 0, *(None for _ in edges))
+    frame = spark.createDataFrame([*full, *full, empty], f"g string, i int, {', '.join(map(' '.join, kinds.items()))}")
+    types = {field.name: field.dataType for field in frame.schema.fields}
+    sums = []
+    for name in kinds:
+        column = f"CAST(`{name}` AS DECIMAL(38, 0))" if name in "nk" else f"`{name}`"
+        sums += [f"SUM({column})", f"COALESCE(SUM({column}) FILTER(WHERE `i` > 2), 0)"]
+    written = [write_exact_sums(sql, types) for sql in sums]
+    assert not set(sums) & set(written)
+    theirs, ours = (frame.groupBy("g").agg(*map(f.expr, texts)) for texts in (sums, written))
+    assert [field.dataType for field in ours.schema] == [field.dataType for field in theirs.schema]
+    assert {row[0]: row[1:] for row in ours.collect()} == {row[0]: row[1:] for row in theirs.collect()}
+
+
 def test_checksums_of_partitions_are_those_of_the_measurement(spark: SparkSession, lake: dict[str, Any]) -> None:
     """The digest of a partition does not depend on how it was asked for; an empty one is all zero."""
     rules = _manifest(lake)

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 
 from errata.engines.spark.columns import is_its_own_unit, partition_text, partition_unit
 from errata.engines.spark.measure.checksums import hash_sum_sql, row_hash_sql
+from errata.engines.spark.measure.exact_sums import write_exact_sums
 from errata.engines.spark.measure.lookups import join_lookups
 from errata.engines.spark.runtime.spark_session import override_conf
 from errata.errors import EngineError, SourceChanged, UsageError
@@ -131,9 +132,10 @@ def measure_scan(
 
 def _prepare_scan(scan: Scan, rows: DataFrame, inputs: Mapping[str, DataFrame]) -> tuple[DataFrame, dict[str, str]]:
     """The rows with the additional columns that aggregates need, and the aggregates by name."""
-    aggregates = dict(scan.aggregates)
+    kinds = {field.name: field.dataType for field in rows.schema.fields}
+    aggregates = {name: write_exact_sums(sql, kinds) for name, sql in scan.aggregates.items()}
     if scan.content:
-        first, second = row_hash_sql({field.name: field.dataType for field in rows.schema.fields}, scan.content)
+        first, second = row_hash_sql(kinds, scan.content)
         # before the look-up joins, so that they carry only the hashes
         rows = rows.withColumns({CONTENT_A: F.expr(first), CONTENT_B: F.expr(second)})
         aggregates |= {name: hash_sum_sql(name) for name in (CONTENT_A, CONTENT_B)}

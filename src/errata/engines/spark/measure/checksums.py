@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import types as T  # noqa: N812 - the name every Spark reader knows
 
+from errata.engines.spark.measure.exact_sums import sum_longs_sql
 from errata.model.partition_sql import quoted
 
 _FLAGS_PER_NUMBER = 62
@@ -35,16 +36,8 @@ def row_hash_sql(kinds: Mapping[str, T.DataType], columns: Sequence[str]) -> tup
 
 
 def hash_sum_sql(column: str) -> str:
-    """The exact sum of a column of 64-bit hashes as decimal(38,0).
-
-    Each half is summed as a long, which costs less than half as much as adding decimals. The low half is signed, so
-    that the sum stays in range for 2^32 rows; beyond that, ANSI mode raises an error.
-    """
-    value = quoted(column)
-    low = f"SUM(shiftright(shiftleft({value}, 32), 32))"
-    high = f"SUM(shiftright({value}, 32) + (shiftright({value}, 31) & 1))"
-    total = f"CAST({high} AS DECIMAL(20, 0)) * CAST('4294967296' AS DECIMAL(10, 0)) + CAST({low} AS DECIMAL(20, 0))"
-    return f"coalesce(CAST({total} AS DECIMAL(38, 0)), CAST('0' AS DECIMAL(38, 0)))"
+    """The exact sum of a column of 64-bit hashes as decimal(38,0)."""
+    return f"coalesce(CAST({sum_longs_sql(quoted(column))} AS DECIMAL(38, 0)), CAST('0' AS DECIMAL(38, 0)))"
 
 
 def _hash_input_sql(value: str, kind: T.DataType) -> str:

@@ -21,6 +21,7 @@ from errata.engines.spark.measure.aggregates import (
     format_measured,
     translate_spark_errors,
 )
+from errata.engines.spark.measure.exact_sums import write_exact_sums
 from errata.errors import UsageError
 from errata.ports.measure import GroupedTotal, Measurement, Scan, group_count_measure, group_measure
 
@@ -83,7 +84,7 @@ class _GroupedTable:
         self._rows = rows.withColumns({name: F.expr(key) for key, name in self._names.items()})
         if by is not None:
             self._rows = self._rows.withColumn(_UNIT, by.unit)
-        kinds = {field.name: field.dataType for field in self._rows.schema.fields}
+        kinds = self._row_kinds = {field.name: field.dataType for field in self._rows.schema.fields}
         self._kinds: Mapping[str, T.DataType] = {key: kinds[name] for key, name in self._names.items()}
         for key, kind in self._kinds.items():
             if not isinstance(kind, _KEYS):
@@ -130,7 +131,7 @@ class _GroupedTable:
 
     def _aggregates(self) -> Iterator[Column]:
         for n, total in enumerate(self._totals):
-            yield F.expr(total.aggregate).alias(f"total_{n}")
+            yield F.expr(write_exact_sums(total.aggregate, self._row_kinds)).alias(f"total_{n}")
             yield F.expr(total.rows).alias(f"rows_{n}")
 
     def _iterate_texts(self, shown: Sequence[str]) -> Iterator[Column]:
