@@ -25,6 +25,7 @@ THROTTLING = "tests/unit/worker/test_throttle.py::test_"
 AUTHORIZING = "tests/unit/approval/test_authorization.py::test_"
 RELEASING = "tests/unit/approval/test_release.py::"
 REBASING = "tests/unit/live_writers/test_rebase.py::test_"
+KNOWN = "tests/protocol/test_known_prior.py::test_"
 SIMULATED = "tests/faults/test_simulation.py::test_the_invariants_hold_where_one_fault_is_frequent"
 
 PLANTS = (
@@ -619,6 +620,27 @@ PLANTS = (
         'total = f"{total} + SUM({rest}){condition}"',
         'total = f"{total} + SUM({rest})"',
         ("tests/unit/engines/test_exact_sums.py::test_every_part_of_a_sum_has_its_filter",),
+    ),
+    Plant(
+        "numbers of files count for a partition whose rows were deleted since",
+        "gate/known_prior.py",
+        " and not file.deletes",
+        "",
+        (f"{KNOWN}a_partition_that_anyone_wrote_since_is_measured_again",),
+    ),
+    Plant(
+        "numbers of the prior are known by the name of their rule",
+        "gate/known_prior.py",
+        "by_sql = {sql: name for name, sql in measured.aggregates.items()}",
+        "by_sql = {scan.aggregates.get(name, sql): name for name, sql in measured.aggregates.items()}",
+        (f"{KNOWN}numbers_of_another_rule_are_not_taken_for_this_one",),
+    ),
+    Plant(
+        "numbers of a column outlive it",
+        "gate/known_prior.py",
+        '"schema_id", ',
+        "",
+        (f"{KNOWN}under_another_schema_the_prior_is_measured_again",),
     ),
     Plant(
         "the oldest of values is the first of their directories",

@@ -3,6 +3,7 @@
 ::
 
     candidate           assemble the candidate snapshot, and store its measurements
+    known_prior         numbers of the prior output that an earlier gate took
     rules               check SQL rules before anything runs           (pure)
     measure             plan what to measure, one scan per table       (pure)
     verdict             judge the measurements                         (pure)

@@ -110,19 +110,24 @@ def measure_candidate(context: RunContext, candidate: CandidateRecord) -> tuple[
     if stored := context.ledger.candidates.measurements(context.run_id, candidate.n):
         return stored
     # imported late: the SQL parser takes half a second to import, and only this needs it
+    from errata.gate.known_prior import find_known_prior
     from errata.gate.measure.scan_plan import compile_plan
 
+    plan = compile_plan(context.manifest)
+    known = find_known_prior(context, candidate, plan)
     found = context.engines.measurer.measure(
         context.manifest,
-        compile_plan(context.manifest),
+        known.leave_out(plan, context.manifest),
         candidate_snapshot=candidate.snapshot_id or "",
         prior_snapshot=candidate.base_snapshot_id,
         rebased=context.ledger.rebases.list(context.run_id),
     )
-    found = (*found, *collect_row_accounts(context.workspace, context.run, context.manifest))
+    found = (*found, *known.measurements, *collect_row_accounts(context.workspace, context.run, context.manifest))
     failpoint("validate.after_measure")
     # all measurements are stored at once: a partial set would be reused as if it were complete
-    context.ledger.candidates.record_measurements(context.run_id, candidate.n, found, context.actor)
+    context.ledger.candidates.record_measurements(
+        context.run_id, candidate.n, found, context.actor, reused=known.describe(context.manifest)
+    )
     return found
 
 

@@ -102,9 +102,18 @@ class Candidates(Store):
         found = self.list(run_id)
         return found[-1] if found else None
 
-    def record_measurements(self, run_id: str, n: int, measurements: Iterable[Measurement], actor: Actor) -> int:
+    def record_measurements(
+        self,
+        run_id: str,
+        n: int,
+        measurements: Iterable[Measurement],
+        actor: Actor,
+        *,
+        reused: Mapping[str, str] | None = None,
+    ) -> int:
         """Replace the measurements of this candidate; returns their number.
 
+        ``reused`` names the runs that numbers of the prior output were taken from, each with the partitions.
         Once there is a verdict, different measurements are refused and the same ones change nothing.
         """
         numbers = tuple(measurements)
@@ -121,7 +130,8 @@ class Candidates(Store):
             if numbers:
                 rows = [to_plain(number) | {"run_id": run_id, "candidate_n": n} for number in numbers]
                 tx.conn.execute(measurement.insert(), rows)
-            append_entry(tx, actor, MEASURED, run_id, {"n": n, "measurement_count": len(numbers), "digest": digest})
+            body = {"n": n, "measurement_count": len(numbers), "digest": digest}
+            append_entry(tx, actor, MEASURED, run_id, body | ({"reused": dict(reused)} if reused else {}))
             return len(numbers)
 
         return self._write(actor, work)

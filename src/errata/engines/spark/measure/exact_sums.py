@@ -55,7 +55,7 @@ def write_exact_sums(sql: str, kinds: Mapping[str, T.DataType]) -> str:
         outer = total.parent if isinstance(total.parent, exp.Filter) else total
         condition = f" FILTER({outer.expression.sql('spark')})" if outer is not total else ""
         if text := _write_sum(total.this, kinds, condition):
-            # not as a tree: the parser must not rewrite what is exact only as it stands
+            # as text, because the parser might write the parts of the sum in another way
             outer.replace(exp.column(f"{mark}{len(written)}_", quoted=True))
             written.append(text)
     result: str = holder.this.sql("spark")
