@@ -15,8 +15,8 @@ NAMES = {
     "bare": "one bare job, same settings",
     "no gate": "governed, without measurements",
     "gate": "governed: count, checksum, null and rule checks",
-    "unique": "governed: the same, exact uniqueness of the key",
-    "full": "governed: the same, one reconciliation, one comparison with the prior output",
+    "unique": "governed: these checks and exact uniqueness of the key",
+    "full": "governed: these checks, one reconciliation, one comparison with the prior output",
     "as written": "the job with Spark's and Iceberg's defaults",
 }
 FIXED = (
@@ -25,8 +25,16 @@ FIXED = (
     "They run one after the other, so on two cores they count twice as much in wall time as in CPU."
 )
 READING = (
-    "the gate also reads the output back and hashes every value twice. Measured separately and warm, that scan took "
-    "1.2 to 2 CPU seconds for 2.2 M rows, about two thirds of it for opening files and decoding Parquet."
+    "the gate reads the output back in every column, because the checksum covers all of them. Measured separately and "
+    "warm, that scan takes 0.6 CPU seconds in tasks for 2.2 M rows in 45 files, most of it for reading (the second of "
+    "the two hashes is below 0.1), 0.15 for planning, and 0.4 and more in the JVM's compiler, which is still at work "
+    "after ten scans. It starts when the last chunk has ended, so its wall time adds to the job's."
+)
+TOTALS = (
+    "the input and the prior output are read again, two columns of each: about 0.8 and 0.3 CPU seconds in tasks, and "
+    "as much again for planning and the JVM's compiler. Totals that Spark observes while the chunk computes count "
+    "retried tasks twice and keep filters out of the scan, so they are no evidence. No gate had measured this prior "
+    "output by this rule before; where one has, its numbers come from the ledger."
 )
 
 
@@ -56,10 +64,11 @@ def ways(lake: Lake) -> dict[str, Any]:
 
     return {
         "bare": lake.bare,
+        # in either order after an act of another product, so that nothing of its prior was measured before
+        "full": lambda: lake.governed("bench.full"),
         "no gate": unmeasured,
         "gate": lake.governed,
         "unique": lambda: lake.governed("bench.unique"),
-        "full": lambda: lake.governed("bench.full"),
         "as written": lake.as_written,
     }
 
@@ -77,14 +86,16 @@ def main(root: Path, *, quick: bool) -> None:
     )
     cases(found, "bare", NAMES)
     plain, gate = found.ratio("no gate", "bare", "cpu"), found.ratio("gate", "bare", "cpu")
+    full = found.ratio("full", "bare", "cpu")
     unique = found.more("unique", "gate", "bare", "cpu")
     goals(
         Goal("governed without validation ÷ one job, CPU", plain, at_most=1.08, why=FIXED),
         Goal("governed without validation ÷ one job, wall", found.ratio("no gate", "bare"), at_most=1.08, why=FIXED),
-        Goal("governed with validation ÷ one job, CPU", gate, at_most=1.15, why=READING),
+        Goal("governed with validation ÷ one job, CPU", gate, at_most=1.08, why=READING),
+        Goal("with a reconciliation and a comparison ÷ one job, CPU", full, at_most=1.20, why=TOTALS),
         Goal("exact uniqueness of the key, extra ÷ one job, CPU", unique, at_most=0.25),
         Goal(
-            "governed with validation ÷ the job as written, wall", found.ratio("gate", "as written"), at_most=1.0,
+            "governed with validation ÷ the job as written, wall", found.ratio("gate", "as written"), at_most=1.05,
             why=READING,
         ),
     )  # fmt: skip
