@@ -34,8 +34,8 @@ demo-clv: setup ## correct 1,825 days of customer value, with a kill at day 1,20
 demo-case-sla: setup ## restate a year of regulatory deadlines: wrong time zone, late holidays, disputed cases
 	@$(BIN)/python examples/case_sla/demo.py
 
-test: setup-dev ## the default test suite, in two processes with one Spark session each
-	@scripts/test-in-two $(BIN)/python "not slow and not chaos" $(PYTEST_ARGS)
+test: setup-dev ## the default test suite, in three processes with one Spark session each
+	@scripts/test-shared $(BIN)/python "not slow and not chaos" $(PYTEST_ARGS)
 
 test-slow: setup-dev ## the tests marked slow: minutes rather than seconds
 	$(BIN)/python -m pytest -m "slow and not chaos" $(PYTEST_ARGS)

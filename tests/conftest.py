@@ -29,7 +29,7 @@ settings.load_profile("errata")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of two processes that share a suite."""
+    """The options of processes that share a suite."""
     add_options(parser)
 
 

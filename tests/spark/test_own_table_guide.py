@@ -34,7 +34,7 @@ def steps() -> Iterator[tuple[str, str]]:
         if language == "console":
             yield from (("$", line.removeprefix("$ ")) for line in body.splitlines())
         else:
-            yield body.splitlines()[0].removeprefix("# "), body
+            yield body.splitlines()[0].lstrip("#- "), body
 
 
 class Builder:

@@ -168,6 +168,7 @@ def office(
     )  # fmt: skip
     bell, said, files = Bell(), [], list(FILES)
     engines = SimpleNamespace(
+        start_early=lambda **_: None,
         alarm=bell, publishing=SimpleNamespace(files_of=lambda *_: tuple(files)), log=tmp_path / "log",
         # main is where the plan found it: nobody wrote since
         pins=SimpleNamespace(refs=lambda _: {"main": sealed.target.base_snapshot_id}),

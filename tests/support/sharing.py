@@ -1,7 +1,7 @@
-"""Two processes run one suite: each takes the next test file that the other has not taken.
+"""Several processes run one suite: each takes the next test file that no other has taken.
 
-One begins with the first file and the other with the last, so they end together, whatever a file takes, and
-neighbouring files, which use the same servers and worlds, mostly meet in one process.
+Each begins at a place of its own, so they end together, whatever a file takes, and neighbouring files, which use the
+same servers and worlds, mostly meet in one process.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ __all__ = ["add_options", "run_shared"]
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """For ``scripts/test-in-two``. Written ``--share=…``: pytest takes a path that stands alone for one with tests."""
+    """For ``scripts/test-shared``. Written ``--share=…``: pytest takes a path that stands alone for one with tests."""
     parser.addoption("--share", metavar="DIRECTORY", type=Path, help="run only files that nobody has taken there yet")
     parser.addoption("--last-file-first", action="store_true", help="with --share: begin at the other end")
+    parser.addoption("--begin-at", metavar="FOLDER", default="", help="with --share: begin there and go round")
 
 
 def run_shared(session: pytest.Session) -> bool | None:
@@ -28,10 +29,14 @@ def run_shared(session: pytest.Session) -> bool | None:
         return None
     if session.testsfailed and not session.config.option.continue_on_collection_errors:
         raise session.Interrupted(f"{session.testsfailed} errors during collection")
+    root = session.config.rootpath
     files = [list(items) for _, items in groupby(session.items, key=lambda item: item.path)]
     if session.config.getoption("--last-file-first"):
         files.reverse()
-    taken = _take(files, directory, session.config.rootpath)
+    begin = root / session.config.getoption("--begin-at")
+    # stable: files outside the folder come after it, in their order
+    files.sort(key=lambda items: begin not in items[0].path.parents)
+    taken = _take(files, directory, root)
     item = next(taken, None)
     while item is not None:
         following = next(taken, None)
