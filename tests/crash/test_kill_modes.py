@@ -29,7 +29,7 @@ def test_killed_before_the_correction_rows_the_next_command_writes_them_once(wor
     world, run = world_at("validated", days=1, product=modes.BESIDE)
     _killed(world, point, "publish", run, "--yes", person="bo")
     assert world.rows() == world.expected()
-    assert any("not done yet: corrections" in warning for warning in world.client.status(run).warnings)
+    assert any("still to do after it: corrections" in warning for warning in world.client.status(run).warnings)
     world.client.cleanup(as_="ana")
     assert modes.told(world, world.publication(run)) == modes.corrected(world, world.days)
     assert world.ledger.facts.list_outbox() == ()

@@ -84,7 +84,7 @@ def test_the_list_tells_nobody_who_is_on_it(make_world: Make, tmp_path: Path) ->
     generate_key_pair(tmp_path / "other")
     project = world.root / "errata.yaml"
     project.write_text(project.read_text().replace(str(tmp_path / "key"), str(tmp_path / "other")))
-    with errata.open(str(world.root)) as client, pytest.raises(KeyRefused, match="found another key"):
+    with errata.open(str(world.root)) as client, pytest.raises(KeyRefused, match="was made with another key"):
         client.erase([subject], reason="with the wrong key", as_="bo")
 
 

@@ -39,7 +39,9 @@ def test_the_commands_of_the_guide_put_a_spoilt_day_back(make_world: Callable[..
     seen: list[str] = []
     for words in typed():
         out, err = io.StringIO(), io.StringIO()
-        line = ["-C", str(world.root), *[known.get(word, word) for word in words], "--json"]
+        # a person types the digest when asked for it on the terminal
+        signed = ["--digest", known["DIGEST"]] if "approve" in words else []
+        line = ["-C", str(world.root), *[known.get(word, word) for word in words], *signed, "--json"]
         code = main(line, Terminal(open_project=open_here, out=out, err=err, interactive=False))
         assert code == 0, (words, err.getvalue())
         answer, command = (

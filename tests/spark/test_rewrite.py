@@ -37,7 +37,7 @@ def test_partitions_that_share_files_are_corrected_and_taken_back(make_world: Ma
     assert plan.rewrite["files"] > 0
     assert plan.rewrite["bytes"] > 0
     (told,) = [verdict.message for verdict in plan.verdicts if verdict.rule == "rewrite"]
-    assert "days of day are no partitions" in told
+    assert "not by day of day" in told
     sealed = world.ledger.runs.manifest(plan.id).target
     assert (sealed.mode, sealed.rewrite.files, sealed.shadow is not None) == ("rewrite", plan.rewrite["files"], True)
     run = world.to("published", f"{scope[0]}..{scope[1]}")
