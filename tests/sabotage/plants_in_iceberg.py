@@ -291,7 +291,7 @@ IN_ICEBERG = (
         "the guard's age is added to what a branch was promised",
         REFS_PY,
         "            commit.setAge(branch, days * DAY_MS)\n",
-        "            commit.setAge(branch, age_for(commit.table(), guard, days))\n",
+        "            commit.setAge(branch, compute_ref_age(commit.table(), guard, days))\n",
         (BRANCH,),
     ),
     Plant(
@@ -436,7 +436,7 @@ IN_ICEBERG = (
         "an undo branch outlives its window by the guard's age",
         PUBLISHED,
         "            commit.setAge(branch, days * DAY_MS)\n",
-        "            commit.setAge(branch, age_for(table, guard, days))\n",
+        "            commit.setAge(branch, compute_ref_age(table, guard, days))\n",
         (UNDO,),
     ),
     Plant(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import shutil
 import subprocess
+import symtable
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -58,15 +60,39 @@ def spoilt(plant: Plant) -> str:
     return text.replace(plant.find, plant.put)
 
 
+def undefined_names(text: str, file: str) -> set[str]:
+    """The names that a module uses and nobody defines: they would raise NameError where they are used."""
+    module = symtable.symtable(text, file, "exec")
+    scopes, globally, used = [module], {"__file__", "__name__"}, set()
+    while scopes:
+        scope = scopes.pop()
+        scopes += scope.get_children()
+        for symbol in scope.get_symbols():
+            if (scope is module and symbol.is_local()) or (symbol.is_declared_global() and symbol.is_assigned()):
+                globally.add(symbol.get_name())
+            elif symbol.is_global() and symbol.is_referenced():
+                used.add(symbol.get_name())
+    return used - globally - set(dir(builtins))
+
+
+def test_a_name_that_nobody_defines_is_found() -> None:
+    """In any scope; a name of another function is not defined here."""
+    text = "import os\ndef one(a):\n    b = a\n    return [b for c in os.sep if len(c)]\n"
+    assert undefined_names(text, "one.py") == set()
+    assert undefined_names(f"{text}def two():\n    return b, gone(os)\n", "two.py") == {"b", "gone"}
+
+
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name.replace(" ", "-"))
 def test_a_plant_fits_the_source(plant: Plant) -> None:
-    """Whoever changes a sabotaged line brings its plant along; what is planted can be compiled; its tests are there."""
+    """Whoever changes a sabotaged line brings its plant along; what is planted runs; its tests are there."""
     text = spoilt(plant)
     if plant.file.endswith(".java"):
         # the JVM compiles it, and whether it does is seen when it is planted
         assert [text.count(sign) for sign in "{(["] == [text.count(sign) for sign in "})]"]
     else:
         compile(text, plant.file, "exec")
+        # a NameError would be noticed by any test, and would say nothing about the bug
+        assert undefined_names(text, plant.file) == set()
     for test in plant.noticed_by:
         file, _, name = test.partition("::")
         name = name.rpartition("::")[2].partition("[")[0]
