@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from errata.errors import EngineError, ErrataError
+from errata.errors import EngineError, ErrataError, Rebased
 from errata.evidence.keys import generate_key_pair
 from errata.failpoints import arm
-from spark import test_erasure, test_modes, test_new_columns, test_quarantine
+from errata.model.refs import compare_view, quarantine_table
+from spark import test_erasure, test_live_wins, test_modes, test_new_columns, test_quarantine
 from support.world import PRODUCT, TABLE, World
 
 __all__ = ["STORIES", "Step", "Story", "Telling"]
@@ -150,14 +151,28 @@ def _nothing_of_it(telling: Telling) -> None:
     assert not left
 
 
+def _cancel(telling: Telling) -> None:
+    assert telling.world.client.cancel(telling.run, as_="ana").state == "cancelled"
+
+
 def _dark(telling: Telling) -> None:
-    telling.world.client.dark(telling.run, as_="bo")
+    view = telling.world.client.dark(telling.run, compare=True, as_="bo")
+    assert view.view == _comparison(telling), view.warnings
+
+
+def _comparison(telling: Telling) -> str:
+    return compare_view(TABLE, f"errata_{telling.run}_dark")
 
 
 def _read_by_name(telling: Telling) -> None:
     named = telling.world.table().snapshot_by_name(f"errata_{telling.run}_dark")
     assert named is not None
     assert telling.without_live(telling.world.rows(named.snapshot_id)) == telling.right()
+    assert len(telling.world.sql(f"SELECT * FROM {_comparison(telling)}")) == len(telling.right())
+
+
+def _no_comparison(telling: Telling) -> None:
+    assert not test_modes.is_there(telling.world, _comparison(telling))
 
 
 def _erase(telling: Telling) -> None:
@@ -179,10 +194,55 @@ def _told_once(telling: Telling) -> None:
     assert all(len(test_modes.told(world, one.pub_id)) == len(world.expected()) for one in taken_back)
 
 
+def _nothing_owed(telling: Telling) -> None:
+    """One fault is outlasted by the command itself; the next one is left no view to make."""
+    assert telling.world.ledger.facts.list_outbox() == (), telling.world.said
+
+
 def _accepted(telling: Telling) -> None:
-    telling.world.client.cleanup(as_="ana")
+    _nothing_owed(telling)
     assert test_modes.accepted(telling.world) == telling.world.expected()
     assert len(test_modes.versions(telling.world)) == len(telling.world.expected())
+
+
+def _nothing_accepted(telling: Telling) -> None:
+    _nothing_owed(telling)
+    assert test_modes.accepted(telling.world) == []
+    assert len(test_modes.versions(telling.world)) == len(telling.world.expected())
+
+
+def _swapped(rows: Callable[[Telling], Rows]) -> Callable[[Telling], None]:
+    def check(telling: Telling) -> None:
+        _nothing_owed(telling)
+        found = telling.world.sql(f"SELECT * FROM {test_modes.CURRENT}")
+        assert telling.without_live(sorted((str(r.day), r.account, r.gross, r.n) for r in found)) == rows(telling)
+        assert len(test_modes.versions(telling.world, test_modes.SHADOW)) == len(telling.world.expected())
+
+    return check
+
+
+def _live_write(telling: Telling) -> None:
+    test_live_wins.late(telling.world, telling.world.days[0])
+    telling.old = telling.world.rows()
+
+
+def _rebase(telling: Telling) -> None:
+    with pytest.raises(Rebased):
+        telling.world.client.validate(telling.run, as_="ana")
+
+
+def _pinned_again(telling: Telling) -> None:
+    assert f"errata_{telling.run}_r1_base" in telling.world.refs()
+
+
+def _drop_quarantine(telling: Telling) -> None:
+    table = quarantine_table(TABLE, telling.run)
+    # told, and so in the audit log, although the catalog's answer to it was lost
+    assert table in {one["table"] for one in telling.world.client.cleanup(as_="ana").removed}
+
+
+def _no_quarantine(telling: Telling) -> None:
+    assert telling.world.client.quarantine(telling.run).table is None
 
 
 def _set_aside_once(telling: Telling) -> None:
@@ -231,6 +291,7 @@ _REPLACE = (
     Step("rollback", _rollback, ("undo", "rollback")),
     Step("cleanup", _cleanup, ("drop refs",), shows=_nothing_of_it),
 )
+_VERSIONS = ("side create", "side rows", "side publish")
 _SIDE = ("side create", "side rows branch", "side rows", "side corrections")
 STORIES = (
     Story("replace", _REPLACE, _made()),
@@ -245,12 +306,27 @@ STORIES = (
     ),
     Story(
         "versions",
-        _plain(Step("publish", _publish, ("side create", "side rows", "side publish"), shows=_accepted)),
+        _plain(
+            Step("publish", _publish, (*_VERSIONS, "side create view"), shows=_accepted),
+            Step("rollback", _rollback, ("side replace view",), shows=_nothing_accepted),
+        ),
         _made(product=test_modes.VERSION),
     ),
     Story(
+        "swap view",
+        _plain(
+            Step("publish", _publish, (*_VERSIONS, "side create view"), shows=_swapped(Telling.right)),
+            Step("rollback", _rollback, ("side replace view",), shows=_swapped(lambda telling: telling.old)),
+        ),
+        _made(product=test_modes.SWAP),
+    ),
+    Story(
         "quarantine",
-        _plain(Step("run", _run, ("quarantine create", "quarantine staging"), shows=_set_aside_once))[:3],
+        (
+            *_plain(Step("run", _run, ("quarantine create", "quarantine staging"), shows=_set_aside_once))[:3],
+            Step("cancel", _cancel, ()),
+            Step("cleanup", _drop_quarantine, ("quarantine drop",), shows=_no_quarantine),
+        ),
         _poisoned,
     ),
     Story("erased", (Step("erase", _erase, ("erased create", "erased rows"), shows=_are_listed),), _governed),
@@ -275,5 +351,25 @@ STORIES = (
         _made(days=3, spec=""),
         lambda world: world.days[1:2],
     ),
-    Story("dark", (*_plain()[:3], Step("dark", _dark, ("dark tag",), shows=_read_by_name)), _made()),
+    Story(
+        "dark",
+        (
+            *_plain()[:3],
+            Step("dark", _dark, ("dark tag", "side create view"), shows=_read_by_name),
+            Step("cancel", _cancel, ()),
+            Step("cleanup", _cleanup, ("side drop view",), shows=_no_comparison),
+        ),
+        _made(),
+    ),
+    Story(
+        "live wins",
+        (
+            *_plain()[:2],
+            Step("live write", _live_write, ()),
+            Step("rebase", _rebase, ("pin",), shows=_pinned_again),
+            Step("run again", _run, ("staging",)),
+            *_plain()[2:],
+        ),
+        _made(product=test_live_wins.WINS),
+    ),
 )

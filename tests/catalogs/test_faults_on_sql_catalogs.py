@@ -12,7 +12,7 @@ from typing import Self
 
 import pytest
 
-from catalogs.stories import STORIES
+from catalogs.stories import STORIES, Story
 from catalogs.test_fault_matrix import assert_sound, assert_survives_expiry
 from errata.failpoints import arm
 from support.commit_proxy import CatalogCommitProxy, Loss
@@ -53,11 +53,11 @@ def make_lake(
 
 
 @pytest.mark.parametrize("loss", ["before", "after", "late"])
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 def test_a_correction_gets_through_with_a_broken_connection_at_each_kind_of_commit(
-    make_world: Callable[..., World], sql_proxies: list[CatalogCommitProxy], tmp_path: Path, loss: Loss
+    make_world: Callable[..., World], sql_proxies: list[CatalogCommitProxy], tmp_path: Path, story: Story, loss: Loss
 ) -> None:
     """PostgreSQL never saw the commit, did it and could not say so, or does it when everyone has stopped waiting."""
-    story = STORIES[0]
     telling = story.begin(make_world, tmp_path)
     for step in story.steps:
         with sql_proxies[0].faulty(loss, *step.changes) as hits:
@@ -69,22 +69,36 @@ def test_a_correction_gets_through_with_a_broken_connection_at_each_kind_of_comm
 
 
 @pytest.mark.parametrize(
-    "step, point",
+    "name, step, point",
     [
-        ("plan", "plan.after_record"),
-        ("run", "run.after_start"),
-        ("run", "stage.before_commit"),
-        ("validate", "candidate.after_intent"),
-        ("publish", "publish.before_commit"),
-        ("rollback", "rollback.before_commit"),
+        ("replace", "plan", "plan.after_record"),
+        ("replace", "run", "run.after_start"),
+        ("replace", "run", "stage.before_commit"),
+        ("replace", "validate", "candidate.after_intent"),
+        ("replace", "publish", "publish.before_commit"),
+        ("replace", "rollback", "rollback.before_commit"),
+        ("empty", "run", "run.after_start"),
+        ("corrections", "publish", "follow.before_commit"),
+        ("corrections", "rollback", "rollback.after_record"),
+        ("versions", "publish", "publish.after_record"),
+        ("swap view", "rollback", "rollback.after_record"),
+        ("quarantine", "run", "chunk.after_claim"),
+        ("erased", "erase", "erase.before_add"),
+        ("new columns", "run", "run.after_start"),
+        ("new columns", "publish", "publish.before_commit"),
+        ("rewrite", "publish", "publish.after_intent"),
+        ("rewrite", "rollback", "rollback.after_intent"),
+        ("dark", "dark", "dark.after_intent"),
+        ("dark", "dark", "dark.after_tag"),
+        ("live wins", "rebase", "rebase.after_record"),
     ],
 )
 def test_a_catalog_that_is_locked_for_long_is_a_lost_try(
-    make_world: Callable[..., World], tmp_path: Path, step: str, point: str
+    make_world: Callable[..., World], tmp_path: Path, name: str, step: str, point: str
 ) -> None:
     """SQLITE_BUSY: somebody holds the catalog's database for longer than anyone waits; the command, or the same
     command again, goes on."""
-    story = STORIES[0]
+    story = next(one for one in STORIES if one.name == name)
     telling = story.begin(make_world, tmp_path)
     for one in story.steps:
         if one.name != step:

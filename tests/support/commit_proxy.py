@@ -105,8 +105,9 @@ class CommitProxy:
 class CatalogCommitProxy(CommitProxy):
     """Stands before the database of a catalog: the next commit of each of ``waiting`` meets its loss.
 
-    A table's pointer is moved by an ``UPDATE`` that names the old metadata and the new; what the commit is for is read
-    off those two files. The JVM commits by that statement alone, pyiceberg in a transaction.
+    A table's or view's pointer is set by an ``INSERT`` that names its metadata, moved by an ``UPDATE`` that names the
+    old metadata and the new, and removed by a ``DELETE``; what the commit is for is read off those files. The JVM
+    commits by that statement alone, pyiceberg in a transaction.
     """
 
     patience = 0.3
@@ -142,7 +143,8 @@ class _Session:
         self.commits = False
         """The message that was read last commits."""
         self.moves = ""
-        """The kind of the change of a table's pointer that is not committed yet."""
+        """The kind of the change of a table's or view's pointer that is not committed yet."""
+        self._prepared: dict[bytes, bytes] = {}
 
     def read(self, kind: bytes, body: bytes) -> None:
         statement = _statement(kind, body)
@@ -151,16 +153,41 @@ class _Session:
             self.in_transaction = True
         if statement in (b"COMMIT", b"ROLLBACK"):
             self.in_transaction = False
-        if kind == b"B" and len(places := _METADATA.findall(body)) > 1:
-            new, old = (Path(place.decode()) for place in places[:2])
-            change = Change.of_metadata(new.parts[-3], json.loads(old.read_bytes()), json.loads(new.read_bytes()))
-            self.moves = change.kind
+        if kind == b"P":
+            name, text, _ = body[4:].split(b"\0", 2)
+            self._prepared[name] = text.upper()
+        if kind == b"B":
+            _, name, given = body[4:].split(b"\0", 2)
+            self._bind(self._prepared.get(name, b""), given)
         if statement == b"ROLLBACK":
             self.moves = ""
+
+    def _bind(self, text: bytes, given: bytes) -> None:
+        if b" ICEBERG_TABLES" not in text:
+            return
+        if text.startswith(b"DELETE"):
+            # catalog, namespace, name
+            self.moves = Change(_parameters(given)[2], "drop view" if b"'VIEW'" in text else "drop").kind
+        elif text.startswith((b"INSERT", b"UPDATE")) and (places := _METADATA.findall(given)):
+            new, *old = (Path(place.decode()) for place in places[:2])
+            before = json.loads(old[0].read_bytes()) if old else {}
+            self.moves = Change.of_metadata(new.parts[-3], before, json.loads(new.read_bytes())).kind
 
 
 def _statement(kind: bytes, body: bytes) -> bytes:
     return body[4:].rstrip(b"\0").upper() if kind == b"Q" else b""
+
+
+def _parameters(given: bytes) -> list[str]:
+    """The values of a message ``Bind``, after its two names."""
+    formats, given = struct.unpack("!H", given[:2])[0], given[2:]
+    given, found = given[2 * formats :], list[str]()
+    count, given = struct.unpack("!H", given[:2])[0], given[2:]
+    for _ in range(count):
+        size, given = struct.unpack("!i", given[:4])[0], given[4:]
+        found.append(given[: max(size, 0)].decode())
+        given = given[max(size, 0) :]
+    return found
 
 
 def _copy(source: socket.socket, to: socket.socket) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 __all__ = ["Change"]
 
-_TABLE = re.compile(r".*/namespaces/[^/]+/tables/([^/?]+)(?:\?.*)?$")
-_PLACES = {"tables": "create", "register": "register", "views": "view"}
+_NAMED = re.compile(r".*/namespaces/[^/]+/(tables|views)/([^/?]+)(?:\?.*)?$")
+_PLACES = {"tables": "create", "register": "register", "views": "create view"}
 # a name of a ref → what a commit that only sets such refs is for
 _REFS = (
     (r"errata_.*_pub", "fence"),
@@ -32,7 +32,7 @@ class Change:
     """One change of a catalog."""
 
     table: str
-    verb: str = "commit"  # or create, register, view, drop
+    verb: str = "commit"  # or create, register, drop; create view, replace view, drop view
     summaries: tuple[Mapping[str, str], ...] = ()
     sets: frozenset[str] = frozenset()
     removes: frozenset[str] = frozenset()
@@ -42,17 +42,20 @@ class Change:
     @classmethod
     def of_request(cls, method: str, path: str, body: bytes) -> Change | None:
         """The change that a REST request asks for; None when it asks for none."""
-        found = _TABLE.match(path)
+        found = _NAMED.match(path)
+        kind, name = found.groups() if found else ("", "")
         if method == "DELETE" and found:
-            return cls(found[1], "drop")
+            return cls(name, "drop view" if kind == "views" else "drop")
         if method != "POST":
             return None
         if not found:
             verb = _PLACES.get(path.rpartition("/")[2])
             return cls(str(json.loads(body).get("name", "")), verb) if verb else None
+        if kind == "views":
+            return cls(name, "replace view")
         updates = json.loads(body)["updates"]
         return cls(
-            found[1],
+            name,
             "commit",
             tuple(u["snapshot"].get("summary", {}) for u in updates if u["action"] == "add-snapshot"),
             frozenset(u["ref-name"] for u in updates if u["action"] == "set-snapshot-ref"),
@@ -62,7 +65,11 @@ class Change:
 
     @classmethod
     def of_metadata(cls, table: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Change:
-        """The change between two versions of a table's metadata."""
+        """The change between two versions of a table's or view's metadata; the old one is empty for a new name."""
+        if "view-uuid" in new:
+            return cls(table, "replace view" if old else "create view")
+        if not old:  # a catalog is told no more than that; of ours, only shadows are registered
+            return cls(table, "register" if "shadow" in table else "create")
         before, after = ({s["snapshot-id"]: s for s in one.get("snapshots", ())} for one in (old, new))
         had, has = old.get("refs", {}), new.get("refs", {})
         return cls(

@@ -40,9 +40,17 @@ def test_a_table_beside_the_target_is_created_once_whatever_the_catalog_answers(
     assert session.ran == ["CREATE TABLE IF NOT EXISTS a"] * 3 + ["CREATE TABLE IF NOT EXISTS b"]
 
 
-def test_a_view_is_shown_and_dropped_once_whatever_the_catalog_answers() -> None:
-    """``OR REPLACE`` and ``IF EXISTS`` can be said twice."""
-    session = Session("CommitStateUnknownException: 504", 1)
+@pytest.mark.parametrize(
+    "error",
+    [
+        "CommitStateUnknownException: 504",
+        "AlreadyExistsException: View already exists: a.v",
+        "BadRequestException: Malformed request: Cannot set last version id: no current version id has been set",
+    ],
+)
+def test_a_view_is_shown_and_dropped_once_whatever_the_catalog_answers(error: str) -> None:
+    """``OR REPLACE`` and ``IF EXISTS`` can be said twice, also when a catalog refuses a request that it got before."""
+    session = Session(error, 1)
     _writer(session).show("lake.a.v", "SELECT 1")
     assert len(session.ran) == 2
     _writer(session).drop_view("lake.a.v")

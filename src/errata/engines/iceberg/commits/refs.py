@@ -18,7 +18,15 @@ from errata.model.refs import DAY_MS, FOR_EVER_DAYS, GUARD, pub_tag
 
 T = TypeVar("T")
 _APPEND_TRIES = 30  # more than usual: the rows are already computed, and several workers append to the same branch
-_LOST_RACE = ("CommitFailedException", "PendingUpdateFailedException", "SQLITE_BUSY", "TableAlreadyExistsException")
+_LOST_RACE = (
+    "CommitFailedException",
+    "PendingUpdateFailedException",
+    "SQLITE_BUSY",
+    "TableAlreadyExistsException",
+    # to CREATE OR REPLACE VIEW, when its own request landed and was sent again, or another was faster
+    "View already exists",
+    "Cannot set last version id",
+)
 _NO_CLEAR_ANSWER = ("CommitStateUnknownException", "ServiceFailureException", "RESTException", "UncheckedSQLException")
 
 

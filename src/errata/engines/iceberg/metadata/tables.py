@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from errata.engines.failures import cause_of
 from errata.engines.iceberg.catalogs import pyiceberg_properties, split_table, sqlite_path
+from errata.engines.retry import retry
 from errata.errors import EngineError, ErrataError, NotFound, SetupError, UsageError
 from errata.model.near_miss import NearMiss, describe_entries
 from errata.model.partition import Grain
@@ -119,17 +120,25 @@ class TableLoader:
         from pyiceberg.exceptions import NoSuchTableError
 
         name, identifier = split_table(table)
+        tries = 0
+
+        def attempt() -> bool:
+            nonlocal tries
+            tries += 1
+            try:
+                self.open(name).purge_table(identifier)
+            except NoSuchTableError:
+                return tries > 1  # an earlier try got no clear answer and dropped it
+            return True
+
         try:
-            self.open(name).purge_table(identifier)
-        except NoSuchTableError:
-            return False
+            return retry(attempt, is_driver_error)
         except ErrataError:
             raise
         except Exception as problem:  # as above
             raise EngineError(
                 f"table {table} could not be dropped: {describe_error(problem)}", table=table
             ) from problem
-        return True
 
     def close(self) -> None:
         """Close all connections; a later call opens the catalog again."""
