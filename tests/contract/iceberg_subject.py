@@ -99,6 +99,13 @@ class IcebergSubject:
             "retain_last => 1)"
         )
 
+    def expire_and_clear_parents(self) -> None:
+        """See the protocol."""
+        table = self.engines.catalogs.load(self.table)
+        kept = {ref.snapshot_id for ref in table.metadata.refs.values()}
+        gone = [one.snapshot_id for one in table.snapshots() if one.snapshot_id not in kept]
+        table.maintenance.expire_snapshots().by_ids(gone).commit()
+
     def stage(self, run_id: str, attempt: str, sales: Sequence[Sale]) -> None:
         """See the protocol."""
         values = ", ".join(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from errata.model.run import RunState
 from faults.simulated_table import DAYS
 
 if TYPE_CHECKING:
@@ -21,8 +22,7 @@ def others_at_work(world: World) -> None:
         day = chance.choice(DAYS)
         world.note("compaction", catalog.write("replace", day, None), day)
     if chance.random() < 0.01:
-        catalog.expire()
-        world.note("expiry", catalog.head().id, "")
+        expire(world)
     if others.random() < world.rates["live delete"]:
         # of a row that is there, that was there once, or that never was
         day = others.choice(DAYS)
@@ -31,6 +31,33 @@ def others_at_work(world: World) -> None:
     if others.random() < world.rates["main set back"] and (olds := catalog.before_ours()):
         catalog.set_main(others.choice(olds))
         world.note("main set back", catalog.head().id, "")
+
+    fill_new_column(world)
+    if world.later.random() < world.rates["clock ahead"]:
+        catalog.set_clock_ahead()
+        world.note("clock ahead", catalog.head().id, "")
+
+
+def expire(world: World) -> None:
+    """By Java, which leaves parents that are gone, or by PyIceberg, which clears them."""
+    clear_parents = world.later.random() < world.rates["parents cleared"]
+    world.catalog.expire(clear_parents=clear_parents)
+    world.note("parents cleared" if clear_parents else "expiry", world.catalog.head().id, "")
+
+
+def fill_new_column(world: World) -> None:
+    """The table gains a column when something is published that may be taken back; then live jobs fill it."""
+    catalog, later = world.catalog, world.later
+    if later.random() >= world.rates["column filled"] or not world.is_planned():
+        return
+    if not catalog.has_column:
+        if RunState.PUBLISHED in world.states().values():
+            catalog.add_column()
+            world.note("column added", catalog.head().id, "")
+        return
+    day = later.choice(DAYS)
+    if catalog.head().rows(day):
+        world.note("column filled", catalog.fill(day, f"note {catalog.writes}"), day)
 
 
 def drop_what_it_relies_on(world: World, request: Request) -> None:

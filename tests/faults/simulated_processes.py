@@ -279,7 +279,8 @@ def _tried(world: World, me: Process, order: Replacement, release: dict[str, Any
             )
         )
     except PublishConflict as conflict:
-        if "partitions" in conflict.fields:
+        # a person must look: others wrote, or the table is no longer the one that was planned
+        if "partitions" in conflict.fields or "changed after planning" in conflict.message:
             world.conflicts.add(me.run_id)
             return False
     except (ScopeLocked, ApprovalRefused):

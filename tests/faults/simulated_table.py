@@ -35,6 +35,9 @@ PIN = TargetPin(
 )
 _ROW = 2
 """Field id of the column that says where a row comes from."""
+_NOTE = 3
+"""Field id of a column that the table gains once every run is planned."""
+_DAY_MS = 24 * 3600 * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,8 @@ class State:
         files, seen = dict[str, File](), dict[str, frozenset[str]]()
         for path, file in snapshot.files.items():
             name = str(file.partition)
-            files[path] = File(name, frozenset(row[_ROW] for row in file.rows))
-            seen[name] = seen.get(name, frozenset()) | {row[_ROW] for row in snapshot.read(file)}
+            files[path] = File(name, frozenset(map(_tell, file.rows)))
+            seen[name] = seen.get(name, frozenset()) | set(map(_tell, snapshot.read(file)))
         summary = {key: value for key, value in snapshot.summary.items() if key.startswith("errata.")}
         deletes = [Delete(str(one.partition), one.key[_ROW], one.sequence) for one in snapshot.deletes.values()]
         return cls(
@@ -83,6 +86,11 @@ class State:
     def rows(self, partition: str) -> frozenset[str]:
         """What a reader sees in a partition."""
         return self.seen.get(partition, frozenset())
+
+
+def _tell(row: stored.Stored) -> str:
+    """A row by its name, with what stands in the column that came later."""
+    return f"{row[_ROW]}, {row[_NOTE]}" if row.get(_NOTE) else str(row[_ROW])
 
 
 def _first_table() -> MemoryTable:
@@ -105,15 +113,16 @@ class Catalog:
         self.lake = Lake(tables={TABLE: self.table})
         self.publishing = MemoryPublishing(self.lake)
         self.contents = MemoryContent(MemoryMeasurer(self.lake, lambda _: b""))
-        self._states: dict[str, State] = {}
+        self._states: dict[tuple[str, str | None], State] = {}  # an expiry may take a snapshot's parent
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Catalog:
         return Catalog(deepcopy(self.table, memo), deepcopy(self.stood, memo), self.writes)
 
     def _state(self, snapshot: stored.Snapshot) -> State:
-        if snapshot.snapshot_id not in self._states:
-            self._states[snapshot.snapshot_id] = State.of(snapshot)
-        return self._states[snapshot.snapshot_id]
+        known = (snapshot.snapshot_id, snapshot.parent_id)
+        if known not in self._states:
+            self._states[known] = State.of(snapshot)
+        return self._states[known]
 
     @property
     def refs(self) -> dict[str, str]:
@@ -144,6 +153,24 @@ class Catalog:
         rows = [{"d": partition, "row": row}]
         return self.table.append(rows) if operation == "append" else self.table.overwrite(rows)
 
+    def add_column(self) -> None:
+        """A column that no run was planned with."""
+        self.table.change_columns(lambda fields: (*fields, stored.Field(0, "note", "string")))
+
+    @property
+    def has_column(self) -> bool:
+        """Whether the table has the column that came later."""
+        return len(self.table.metadata.schema.fields) > len(COLUMNS)
+
+    def fill(self, partition: str, note: str) -> str:
+        """What a live job does that came with the column: the same rows, with a value in it."""
+        self.writes += 1
+        head, schema = self.table.metadata.head, self.table.metadata.schema
+        assert head is not None
+        files = [file for file in head.files.values() if file.partition == partition]
+        rows = [schema.read(row) for file in files for row in head.read(file)]
+        return self.table.overwrite([{**row, "note": note} for row in rows])
+
     def delete(self, partition: str, row: str) -> str:
         """What a CDC job does: a delete file for a row, wherever that is, and no data file touched."""
         return self.table.delete(partition, row=row)
@@ -167,9 +194,14 @@ class Catalog:
         self.table.drop_ref(ref)
         self.expire()
 
-    def expire(self) -> None:
+    def expire(self, *, clear_parents: bool = False) -> None:
         """Forget what no ref holds but main's last two states."""
-        self.table.expire(older_than_ms=self.table.now_ms() + 1, retain_last=2)
+        self.table.expire(older_than_ms=self.table.now_ms() + 1, retain_last=2, clear_parents=clear_parents)
+
+    def set_clock_ahead(self) -> None:
+        """From now on those who commit are a day ahead of those before; no snapshot is older than its parent."""
+        ahead = self.table.now_ms() + _DAY_MS
+        self.table.now_ms = lambda: ahead
 
     def stage(self, attempt: str, partitions: Sequence[str], run_id: str) -> str:
         """An attempt's output: on nobody's branch, read by whoever knows its number."""
@@ -278,9 +310,10 @@ class Client:
         found: dict[str, str] = self.io("table.content", lambda: self.catalog.contents.content(*given))
         return found
 
-    def filled(self, *_: Any) -> dict[str, tuple[str, ...]]:
-        """Not asked for: no column is added here."""
-        raise AssertionError
+    def filled(self, *given: Any) -> dict[str, tuple[str, ...]]:
+        """Columns that hold values and came later."""
+        found: dict[str, tuple[str, ...]] = self.io("table.filled", lambda: self.catalog.contents.filled(*given))
+        return found
 
     def carry_over(self, *_: Any) -> Any:
         """Not asked for: no files are shared here."""

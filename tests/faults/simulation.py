@@ -60,8 +60,13 @@ OFTEN = {
     "no clear answer": [0.0, 0.05, 0.3],
     "sent twice": [0.0, 0.1],
     "held back": [0.0, 0.1],
+    "parents cleared": [0.0, 0.5],
+    "column filled": [0.0, 0.05],
+    "clock ahead": [0.0, 0.01],
 }
 """How likely faults of the table are in a step or a request of their kind, each of which a seed takes one of."""
+LATER = frozenset({"parents cleared", "column filled", "clock ahead"})
+"""Faults that have a chance of their own, so that histories without them stay what they were."""
 _BRANCHES = frozenset({"table.guard", "table.stage", "table.assemble", "table.undo", "table.rewrite", "table.fence"})
 """Commits that change refs beside main."""
 _PUBLICATIONS = "SELECT pub_id, partitions FROM publication"
@@ -152,7 +157,9 @@ class World:
         self.writes = self.chance.choice([0.0, 0.004, 0.02])
         self.disaster = random.Random(f"ledger {self.seed}")  # noqa: S311  of its own, so that other histories stay
         self.others = random.Random(f"others {self.seed}")  # noqa: S311
-        self.rates = {what: self.others.choice(rates) for what, rates in OFTEN.items()} | self.often
+        self.later = random.Random(f"later {self.seed}")  # noqa: S311
+        chances = {what: self.later if what in LATER else self.others for what in OFTEN}
+        self.rates = {what: chances[what].choice(rates) for what, rates in OFTEN.items()} | self.often
         self.restores = self.seed % 4 == 1
 
     def sees_dead(self, me: Process, owner: Owner) -> bool:
@@ -331,6 +338,10 @@ class World:
             self.catalog.tag(base_tag(run_id), head.id)  # else it expires, as when somebody drops the tag
         self.plans[run_id] = Plan(head.id, planned_files(self, days), {day: head.rows(day) for day in days})
         self.say(f"{run_id} is planned on {head.id}")
+
+    def is_planned(self) -> bool:
+        """Whether every run is."""
+        return self.plans.keys() == RUNS.keys()
 
     def states(self) -> dict[str, RunState]:
         """The states of the runs, read from the database when somebody may have changed them."""

@@ -104,9 +104,12 @@ class Draft:
         schema = Schema(max(one.schema_id for one in self.made.schemas) + 1, tuple(given))
         self.made = replace(self.made, schemas=(*self.made.schemas, schema), last_column_id=last)
 
-    def forget(self, snapshots: Collection[str]) -> None:
-        """Remove snapshots that no ref points at."""
+    def forget(self, snapshots: Collection[str], *, clear_parents: bool = False) -> None:
+        """Remove snapshots that no ref points at; those that they led to keep a parent that is gone, or lose it."""
         kept = {name: one for name, one in self.made.snapshots.items() if name not in snapshots}
+        if clear_parents:
+            orphans = [name for name, one in kept.items() if one.parent_id in snapshots]
+            kept |= {name: replace(kept[name], parent_id=None) for name in orphans}
         self.made = replace(self.made, snapshots=kept)
 
     def swap(self) -> None:
@@ -151,12 +154,13 @@ class MemoryTable:
             ):  # fmt: skip
                 raise CommitFailed(f"CommitFailedException: {now.table} was changed: {', '.join(moved) or 'snapshots'}")
             gone = seen.snapshots.keys() - made.snapshots.keys()
+            orphans = {name: one for name, one in made.snapshots.items() if seen.snapshots.get(name, one) is not one}
             refs = {**now.refs, **{name: made.refs[name] for name in changed if name in made.refs}}
             self._land(
                 replace(
                     made,
                     snapshots={**{k: v for k, v in now.snapshots.items() if k not in gone},
-                               **{one.snapshot_id: one for one in new}},
+                               **orphans, **{one.snapshot_id: one for one in new}},
                     refs={name: ref for name, ref in refs.items() if name not in changed or name in made.refs},
                     log=now.log,
                     schemas=made.schemas if made.schemas != seen.schemas else now.schemas,
@@ -264,8 +268,13 @@ class MemoryTable:
 
         self.commit(act)
 
-    def expire(self, *, older_than_ms: int | None = None, retain_last: int = 1) -> None:
-        """Forget refs past their age, and snapshots that neither a ref nor ``retain_last`` keeps."""
+    def expire(
+        self, *, older_than_ms: int | None = None, retain_last: int = 1, clear_parents: bool = False
+    ) -> None:  # fmt: skip
+        """Forget refs past their age, and snapshots that neither a ref nor ``retain_last`` keeps.
+
+        ``clear_parents``: as PyIceberg does it, after which the oldest snapshot that is left looks like the first.
+        """
         now = self.now_ms() if older_than_ms is None else older_than_ms
 
         def act(draft: Draft) -> None:
@@ -280,7 +289,7 @@ class MemoryTable:
                     until = now - ref.snapshot_age_ms if ref.snapshot_age_ms is not None else now
                     kept |= {one.snapshot_id} if n < retain_last or one.at_ms >= until else set()
                 kept.add(ref.snapshot_id)
-            draft.forget(seen.snapshots.keys() - kept)
+            draft.forget(seen.snapshots.keys() - kept, clear_parents=clear_parents)
 
         self.commit(act)
 

@@ -196,6 +196,18 @@ class PublishTableContract:
         subject.expire()
         assert not subject.publishing.version(pin).history(base, [FIRST]).complete
 
+    def test_a_snapshot_that_lost_its_parent_is_not_taken_for_the_first(self, subject: Subject) -> None:
+        """An expiry may clear the parent of the oldest snapshot it keeps; the commits before it are missing still."""
+        pin = pin_target(subject)
+        base = subject.pins.refs(subject.table)["main"]
+        assert subject.publishing.version(pin).history(None, [FIRST]).complete
+        subject.append((SECOND, "live", "1.00"))
+        subject.append((THIRD, "live", "1.00"))
+        subject.expire_and_clear_parents()
+        version = subject.publishing.version(pin)
+        assert not version.history(base, [FIRST]).complete
+        assert not version.history(None, [FIRST]).complete
+
     def test_files_of_a_snapshot_that_has_expired_are_not_guessed(self, subject: Subject) -> None:
         """The run has expired; it does not get the files of another snapshot."""
         pin = pin_target(subject)

@@ -81,6 +81,9 @@ class Subject(Protocol):
     def expire(self) -> None:
         """Expire every snapshot that no ref keeps."""
 
+    def expire_and_clear_parents(self) -> None:
+        """The same as PyIceberg does it: what is left forgets the parents that are gone."""
+
     def stage(self, run_id: str, attempt: str, sales: Sequence[Sale]) -> None:
         """Append rows to a run's branch with the property ``errata.attempt``."""
 
@@ -124,6 +127,10 @@ class MemorySubject:
     def expire(self) -> None:
         """See the protocol."""
         self.held.expire(older_than_ms=self.lake.now_ms() + 1000)
+
+    def expire_and_clear_parents(self) -> None:
+        """See the protocol."""
+        self.held.expire(older_than_ms=self.lake.now_ms() + 1000, clear_parents=True)
 
     def stage(self, run_id: str, attempt: str, sales: Sequence[Sale]) -> None:
         """See the protocol."""
