@@ -6,6 +6,7 @@ They read the client's messages far enough to see what is committed; what is not
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import re
 import socket
@@ -15,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from support.commits import Change
 
@@ -170,12 +171,18 @@ class _Session:
             self.moves = Change(_parameters(given)[2], "drop view" if b"'VIEW'" in text else "drop").kind
         elif text.startswith((b"INSERT", b"UPDATE")) and (places := _METADATA.findall(given)):
             new, *old = (Path(place.decode()) for place in places[:2])
-            before = json.loads(old[0].read_bytes()) if old else {}
-            self.moves = Change.of_metadata(new.parts[-3], before, json.loads(new.read_bytes())).kind
+            before = _metadata(old[0]) if old else {}
+            self.moves = Change.of_metadata(new.parts[-3], before, _metadata(new)).kind
 
 
 def _statement(kind: bytes, body: bytes) -> bytes:
     return body[4:].rstrip(b"\0").upper() if kind == b"Q" else b""
+
+
+def _metadata(place: Path) -> Any:
+    """The JSON of a metadata file; those of views are compressed."""
+    content = place.read_bytes()
+    return json.loads(gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content)
 
 
 def _parameters(given: bytes) -> list[str]:

@@ -45,6 +45,7 @@ def test_a_table_beside_the_target_is_created_once_whatever_the_catalog_answers(
     [
         "CommitStateUnknownException: 504",
         "AlreadyExistsException: View already exists: a.v",
+        "AlreadyExistsException: View was updated concurrently: a.v",
         "BadRequestException: Malformed request: Cannot set last version id: no current version id has been set",
     ],
 )

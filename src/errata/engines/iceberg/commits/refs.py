@@ -25,6 +25,7 @@ _LOST_RACE = (
     "TableAlreadyExistsException",
     # to CREATE OR REPLACE VIEW, when its own request landed and was sent again, or another was faster
     "View already exists",
+    "View was updated concurrently",
     "Cannot set last version id",
 )
 _NO_CLEAR_ANSWER = ("CommitStateUnknownException", "ServiceFailureException", "RESTException", "UncheckedSQLException")
