@@ -51,6 +51,8 @@ def require_role(
     ]
     has = "is not listed under people" if person is None else f"has {', '.join(person.roles)}"
     hint = f"ask {' or '.join(able)}" if able else "give someone the role in errata.yaml"
+    if person is None and able:
+        hint = f"{' or '.join(able)} may; say who you are with --as NAME, or for all commands with ERRATA_USER=NAME"
     spelt = workspace.project.find_case_variant(actor.person) if person is None else None
     if spelt is not None:
         has, hint = f"is not how {spelt} is spelt", f"--as {spelt}"
