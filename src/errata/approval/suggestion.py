@@ -21,6 +21,7 @@ from errata.workspace import Workspace
 
 _ROLES = {
     "plan": (Role.REQUESTER,),
+    "try": (Role.REQUESTER,),
     "approve": (Role.APPROVER,),
     "decline": (Role.APPROVER,),
     "run": (Role.OPERATOR,),
@@ -34,6 +35,7 @@ _ROLES = {
     "rollback": (Role.PUBLISHER,),
 }
 """Commands about a run or a product that need a person, and the role for each."""
+_ABOUT_PRODUCTS = ("plan", "try")
 _NOT_THE_REQUESTER = ("approve", "decline", "release", "publish")
 _COMMAND = re.compile(
     rf"\berrata (?P<verb>{'|'.join(_ROLES)}) (?P<about>[\w.-]*\w)(?P<rest>(?:(?!\berrata |&&|;|\n).)*)"
@@ -50,8 +52,8 @@ def complete_commands(workspace: Workspace, actor: Actor, text: str) -> str:
 
     def complete(found: re.Match[str]) -> str:
         verb, about, rest = found["verb"], found["about"], found["rest"]
-        run = None if verb == "plan" else _find_run(workspace, about)
-        if run is None and not (verb == "plan" and about in workspace.project.products):
+        run = None if verb in _ABOUT_PRODUCTS else _find_run(workspace, about)
+        if run is None and not (verb in _ABOUT_PRODUCTS and about in workspace.project.products):
             return found[0]
         rest = _fill_scope(workspace, actor, rest)
         name = "" if "--as " in rest else _choose_person(workspace, actor, verb, rest, run)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from errata.cli.app import helptext, progress
 from errata.cli.render import layout
+from errata.cli.render.try_partition import suggest_after_trial
 from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
 from errata.model.diff import OutsideScope
 from errata.model.groups import build_hold_error
@@ -439,3 +440,12 @@ def test_what_others_did_since_planning_is_shown_where_people_decide():
     judged = replace(samples.validation(), late_inputs=(LATE,))
     validated = errata("validate", RUN, client=FakeClient({"validate": judged})).out
     assert f"! {LATE.text('day')}" in " ".join(validated.split())
+
+
+@pytest.mark.parametrize("level, next_", [("ok", "errata plan"), ("warn", "errata plan"), ("block", "errata try")])
+def test_a_trial_that_the_gate_would_reject_leads_to_another_trial(level: str, next_: str) -> None:
+    """A plan of it would be computed in vain; a warning can be accepted."""
+    trial = samples.trial()
+    (check, *_) = trial.checks
+    view = replace(trial, checks=(replace(check, level=level),))
+    assert suggest_after_trial(view).startswith(f"{next_} {trial.product} ")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from errata.cli.app.session import Session
-from errata.cli.render.try_partition import render_try
+from errata.cli.render.try_partition import render_try, suggest_after_trial
 
 
 def try_(
@@ -28,7 +28,8 @@ def try_(
     # the spinner first: opening the project takes a moment
     with session.show_spinner(f"trying {product}"), session.client() as client:
         view = client.try_out(product, partitions, sample=sample, as_=session.person)
+        following = client.complete_commands(suggest_after_trial(view), as_=session.person)
     if session.json:
         session.write_json(view.data())
     else:
-        session.page(render_try(view, session.width))
+        session.page(render_try(view, session.width, following))
