@@ -27,10 +27,10 @@ def _state(world: MemoryWorld, run: str) -> str:
 
 
 def test_a_correction_is_made_by_pasting_what_each_page_says_next(make_world: Make) -> None:
-    """From the plan to the publication and back: every line works as printed, and each names who may type it."""
+    """From the plan to the publication: every line works as printed, and each names who may type it."""
     world = make_world(days=2, product=WARNS)
     run, seen = world.plan().id, ["planned"]
-    while seen[-1] != "rolled_back":
+    while seen[-1] != "published":
         (line,) = next_lines(world, f"errata status {run[-8:]}")
         if " diff " in line:
             line, again = next_lines(world, line)
@@ -38,8 +38,23 @@ def test_a_correction_is_made_by_pasting_what_each_page_says_next(make_world: Ma
         code, said = paste(world, line)
         assert code in (0, 4), (line, said)  # 4: validate says that a person has to accept
         seen.append(_state(world, run))
-    assert seen == ["planned", "approved", "staged", "needs_acceptance", "validated", "published", "rolled_back"]
-    assert world.rows() == world.wrong()
+    assert seen == ["planned", "approved", "staged", "needs_acceptance", "validated", "published"]
+    assert world.rows() == world.expected()
+    assert next_lines(world, f"errata status {run}") == []
+
+
+def test_days_of_a_run_that_was_superseded_are_free_once_its_successor_is_published(make_world: Make) -> None:
+    """After a rollback of the successor they can be planned again, without a word about the run before it."""
+    world = make_world(days=2, product=BLOCKS)
+    rejected = world.to("staged")
+    with suppress(ErrataError):
+        world.client.validate(rejected, as_="ana")
+    (world.root / "products/sales.yaml").write_text(PRODUCT_FILE)
+    world.client.close()
+    world.open()
+    successor = world.to("published", supersede=rejected, reason="with another limit")
+    world.client.rollback(successor, partitions=world.days[0], reason="not yet", as_="bo")
+    assert world.client.plan("fin.sales", partitions=world.days[0], reason="again", as_="ana").state == "planned"
 
 
 def _run_part(world: MemoryWorld) -> str:

@@ -38,10 +38,12 @@ def next_lines(world: MemoryWorld, line: str) -> list[str]:
 
 
 def paste(world: MemoryWorld, line: str) -> tuple[int, str]:
-    """Exit code and output of a line of commands, pasted as it is by someone at a terminal who answers each question.
+    """Exit code and output of a line of commands, pasted by someone at a terminal who answers each question.
 
-    Nobody is named by the environment. Asked for a digest, the person types the beginning of the one on the screen.
+    Nobody is named by the environment. Only reasons are the person's own: they replace what stands in their place.
+    Asked for a digest, the person types the beginning of the one on the screen.
     """
+    line = _fill(line)
     said = ""
     for command in line.split(" && "):
         program, *words = shlex.split(command)
@@ -58,8 +60,15 @@ def at_terminal(world: MemoryWorld, line: str, reply: str) -> tuple[int, str, st
     return _typed(world, shlex.split(line)[1:], interactive=True, reply=reply)
 
 
+def _fill(line: str) -> str:
+    """The line with reasons where it has placeholders."""
+    for placeholder in ('"…"', '"WHY"'):
+        line = line.replace(placeholder, '"because"')
+    return line.replace("=why it is right", "=because")
+
+
 def _words(line: str, person: str) -> list[str]:
-    program, *words = shlex.split(line)
+    program, *words = shlex.split(_fill(line))
     assert program == "errata", line
     return ["--as", person, *words]
 

@@ -72,8 +72,6 @@ def _step_by_state(run: RunSituation) -> str:
             return _decide_step(run) if run.is_reviewed else f"errata diff {run.run_id}"
         case S.VALIDATED | S.PART_PUBLISHED | S.PUBLISHING:
             return f"errata publish {run.run_id}"
-        case S.PUBLISHED:
-            return f'errata rollback {run.run_id} --reason "…"'
         case S.EXPIRED:
             return _plan_again_command(run)
         case _:

@@ -51,6 +51,10 @@ def is_plain(text: str) -> bool:
     return _ORDINARY.fullmatch(text) is not None or not any(map(_is_hidden, text))
 
 
+_PLACEHOLDERS = frozenset({"…", "...", "WHY", "why it is right"})
+"""What suggested commands have in place of a reason."""
+
+
 def require_one_line(what: str, text: str, most: int = MAX_LINE) -> str:
     """User input as one line of text in composed form; anything else is refused.
 
@@ -63,6 +67,12 @@ def require_one_line(what: str, text: str, most: int = MAX_LINE) -> str:
         raise UsageError(
             f"{what} was refused; expected one line of plain text, found the character U+{ord(bad):04X}",
             state="nothing was changed",
+        )
+    if line in _PLACEHOLDERS:
+        raise UsageError(
+            f"{what} was refused; expected your own words, which every record will show, found the placeholder {line}",
+            state="nothing was changed",
+            hint=f"type the same command with your own words instead of {line}",
         )
     kind = classify_secret(line)
     if kind and kind != "a random token":

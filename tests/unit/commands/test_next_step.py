@@ -135,7 +135,7 @@ SITUATIONS: dict[str, tuple[Callable[[Office], object], str, dict[str, Any]]] = 
     "published in part": (_publish(DAYS[0]), "errata publish {run} --as bo", {}),
     "held between groups": (_publish(DAYS[0]), "errata publish {run} --as bo", {"publish": GROUPS}),
     "groups stopped": (_stop_groups, "errata resume {run} --as ana", {"publish": GROUPS}),
-    "published": (_publish(*DAYS), 'errata rollback {run} --as bo --reason "…"', {}),
+    "published": (_publish(*DAYS), "", {}),
     "rolled back": (_take_back, "", {}),
     "cancelled": (_move(S.CANCELLED), "", {}),
     "expired": (_move(S.EXPIRED), PLAN_AGAIN, {}),

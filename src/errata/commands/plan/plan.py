@@ -171,17 +171,25 @@ def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tupl
     return found
 
 
+_WITHOUT_RESULT = frozenset({RunState.DECLINED, RunState.CANCELLED, RunState.EXPIRED})
+
+
 def _list_active_runs(
     workspace: Workspace, table: str, supersede: str | None, partitions: Sequence[str]
 ) -> list[ActiveRun]:
     """Active runs on the table, as seen by a plan for these partitions that supersedes ``supersede``.
 
     A superseded run no longer claims the partitions of its successor, so only the last run of a chain must be named.
+    It claims them again if its successor ended without a result.
     """
     runs = [run for run in workspace.ledger.runs.list(states=ACTIVE) if run.table == table]
     given_up: dict[str, frozenset[str]] = {}
     replacing = [(supersede, partitions)]
-    replacing += [(workspace.ledger.runs.manifest(run.run_id).supersedes, run.partitions) for run in runs]
+    replacing += [
+        (workspace.ledger.runs.manifest(later.run_id).supersedes, later.partitions)
+        for later in workspace.ledger.runs.list(states=frozenset(RunState) - _WITHOUT_RESULT)
+        if later.table == table and any(run.planned_at <= later.planned_at for run in runs)
+    ]
     for older, scope in replacing:
         for run_id, names in _iterate_replaced_runs(workspace, older, frozenset(scope)):
             given_up[run_id] = given_up.get(run_id, frozenset()) | names
