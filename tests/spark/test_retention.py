@@ -35,7 +35,8 @@ def test_the_next_command_that_writes_sweeps_what_a_cancelled_run_left(world_at:
     foreign = "errata_bf-20250101-other-00000000"
     world.sql(f"ALTER TABLE {TABLE} CREATE TAG `{foreign}`")
     told = {check.name: check for check in world.client.doctor()}[f"refs {TABLE}"]
-    assert told.ok
+    assert not told.ok
+    assert "1 run that this ledger does not have (bf-20250101-other-00000000)" in told.found
     assert "2 of finished runs" in told.found
     assert f"1 of runs that are not in this ledger, which are left alone: {foreign}" in told.found
     assert {run_branch(first), base_tag(first)} <= world.refs()

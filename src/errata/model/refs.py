@@ -5,7 +5,8 @@ All begin with ``errata_``, carry the run or publication they belong to, and are
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
 
 PREFIX = "errata_"
 GUARD = "errata_guard"
+_OF_WRITER = re.compile(r"errata_(bf-\d{8}-.+?-[0-9a-f]{8})(?:$|_(?!in\d*$)|-[pr]\d)", re.ASCII)
+_MAX_SHOWN = 3
+WRONG_LEDGER = (
+    "is ledger in errata.yaml right? If it is, another ledger governs the table too, or this one was restored from a "
+    "backup"
+)
+"""What to ask when a table shows work of runs that the ledger lacks."""
 
 DAY_MS = 86_400_000
 FOR_EVER_DAYS = 36_500
@@ -21,6 +29,30 @@ RUN_DAYS = 45
 """How long the branch and the pins of a run live."""
 STEP_DAYS = 7
 """How long refs live that serve one step: a candidate, a publication's tag, rows written for a publication."""
+
+
+def find_writer(ref: str) -> str | None:
+    """The run that writes to the table with this ref; None for the tag of a run that only reads the table.
+
+    >>> find_writer("errata_bf-20260214-daily-7f3a21c0-p1-3fa9c2_undo")
+    'bf-20260214-daily-7f3a21c0'
+    >>> find_writer("errata_bf-20260214-daily-7f3a21c0_in2")
+    """
+    found = _OF_WRITER.match(ref)
+    return found[1] if found else None
+
+
+def describe_unknown_runs(runs: Sequence[str]) -> str:
+    """What it means that a table has refs of runs that the ledger does not have.
+
+    >>> describe_unknown_runs(["bf-20260214-daily-7f3a21c0"])[:76]
+    'the table has branches or tags of 1 run that this ledger does not have (bf-2'
+    """
+    listed = ", ".join(runs[:_MAX_SHOWN]) + (" …" if len(runs) > _MAX_SHOWN else "")
+    return (
+        f"the table has branches or tags of {len(runs):,} run{'s' if len(runs) != 1 else ''} that this ledger does not "
+        f"have ({listed}): {WRONG_LEDGER}"
+    )
 
 
 def run_branch(run_id: str) -> str:

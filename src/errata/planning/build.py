@@ -88,6 +88,8 @@ def build_plan(
     now: datetime,
     ledger_id: str,
     active_runs: Sequence[ActiveRun] = (),
+    unknown_runs: Sequence[str] = (),
+    is_first_run: bool = False,
     history: Sequence[PastRun] = (),
     beside: Mapping[str, tuple[str, ...] | None] | None = None,
     held: PastTarget | None = None,
@@ -102,7 +104,8 @@ def build_plan(
     work, expected = _estimate_chunks(project, chunks, inputs, rates, cores)
     world = PlanContext(
         request, product, project.limits, partitions, target, inputs, code, expected, now,
-        beside=beside or {}, held=held, core_hour_usd=project.core_hour_usd,
+        beside=beside or {}, held=held, core_hour_usd=project.core_hour_usd, unknown_runs=unknown_runs,
+        is_first_run=is_first_run,
     )  # fmt: skip
     parts: dict[str, bytes] = {}
     draft = _build_manifest(world, project, ledger_id, chunks, parts)

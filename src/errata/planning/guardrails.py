@@ -14,6 +14,7 @@ from decimal import Decimal
 from errata.model.duration import subtract_duration
 from errata.model.manifest import Override
 from errata.model.partition import NULL, end_of, parse_list
+from errata.model.refs import describe_unknown_runs
 from errata.model.side_tables import is_side_table_mode
 from errata.model.table import ROW_LINEAGE
 from errata.planning.guardrail_result import GuardrailResult
@@ -116,6 +117,18 @@ def _check_overlap(world: PlanContext) -> Iterator[GuardrailResult]:
             yield GuardrailResult("overlap", "refuse", text, look=look, leave_out=both, supersede=run.run_id)
     if not found:
         yield GuardrailResult("overlap", "ok", "no other active run on these partitions")
+
+
+def _check_ledger(world: PlanContext) -> Iterator[GuardrailResult]:
+    """Refuse a first run beside runs of another ledger; a ledger that has runs of the table may be a restored one.
+
+    Leftovers made after the backup must not block a restored ledger, so they only give a warning.
+    """
+    if not world.unknown_runs:
+        yield GuardrailResult("ledger", "ok", "every run with a branch or tag on the table is in this ledger")
+        return
+    level = "refuse" if world.is_first_run else "warn"
+    yield GuardrailResult("ledger", level, describe_unknown_runs(world.unknown_runs), look=("errata doctor",))
 
 
 def _check_append(world: PlanContext) -> Iterator[GuardrailResult]:
@@ -249,6 +262,7 @@ _RULES: dict[str, Callable[[PlanContext], Iterator[GuardrailResult]]] = {
     "source-retention": check_source_retention,
     "empty": check_empty,
     "overlap": _check_overlap,
+    "ledger": _check_ledger,
     "append": _check_append,
     "restore": _check_restore_rule,
     "rows": _check_rows,

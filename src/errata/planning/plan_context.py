@@ -29,6 +29,8 @@ class PlanContext:
     estimate: Estimate
     now: datetime
     active_runs: Sequence[ActiveRun] = ()
+    unknown_runs: Sequence[str] = ()  # have branches or tags on the target, and this ledger does not have them
+    is_first_run: bool = False  # this ledger has no run of the target
     beside: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)  # columns by side table; None: absent
     held: PastTarget | None = None  # snapshot that a restore puts back
     core_hour_usd: str = "0"

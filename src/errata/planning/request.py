@@ -47,6 +47,7 @@ RULES = (
     "source-retention",
     "empty",
     "overlap",
+    "ledger",
     "append",
     "restore",
     "rows",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
-from errata.model.refs import GUARD, PREFIX, run_branch
+from errata.model.refs import GUARD, PREFIX, find_writer, run_branch
 from errata.publishing.leftovers import ENDED_STATES, WHOLE_TABLE, can_roll_back, find_removable_refs, retire_fences
 from errata.publishing.selection import read_refs
 from errata.text.exceptions import first_line
@@ -59,6 +59,13 @@ def find_unknown_refs(workspace: Workspace, refs: Iterable[str]) -> tuple[str, .
     """Refs with our prefix whose run is not in this ledger: from another ledger, or lost when this one was restored."""
     runs = workspace.ledger.runs.list()
     return tuple(sorted(ref for ref in refs if _is_ours(ref) and not any(_belongs_to(ref, run) for run in runs)))
+
+
+def find_unknown_runs(workspace: Workspace, table: str) -> tuple[str, ...]:
+    """Runs that write to this table and are not in this ledger; other projects may read it, so readers do not count."""
+    # the refs before the ledger: a run that is planned meanwhile is recorded before it gets a ref
+    unknown = find_unknown_refs(workspace, read_refs(workspace, table) or {})
+    return tuple(sorted({run for ref in unknown if (run := find_writer(ref))}))
 
 
 def _is_ours(ref: str) -> bool:

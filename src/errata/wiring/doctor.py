@@ -13,7 +13,7 @@ from errata.jars import find_required_groups, list_jars, require_jars
 from errata.ledger import HazardRecord, Ledger
 from errata.model.partition import format_partition_list, format_ranges
 from errata.model.product import Catalog, Project
-from errata.model.refs import GUARD, PREFIX
+from errata.model.refs import GUARD, PREFIX, describe_unknown_runs
 from errata.model.side_tables import find_side_table
 from errata.text.secrets import hide_passwords
 from errata.views.checks import DoctorCheck
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from errata.workspace import Workspace
 
 _CATALOG_HINT = "check catalogs and storage in errata.yaml, and that the catalog can be reached from here"
+_LEDGER_HINT = "correct ledger in errata.yaml; if it is right: docs/guides/clean-up-and-retention.md"
 _MAX_SHOWN = 3
 """Maximum number of missing files, or of refs of other ledgers, to list."""
 
@@ -70,7 +71,7 @@ def _iterate_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool
     for table in _list_tables(project):
         if table.partition(".")[0] in absent:
             continue
-        yield _try_check(f"refs {table}", partial(_describe_leftover_refs, workspace, table), "errata cleanup")
+        yield _check_refs(workspace, table)
     for hazard in ledger.guards.open_hazards():
         yield from _check_hazard(ledger, engines, hazard)
 
@@ -229,6 +230,19 @@ def _list_tables(project: Project) -> tuple[str, ...]:
     products = project.products.values()
     read = (source.table for product in products for source in product.inputs if source.table)
     return tuple(dict.fromkeys([*(product.target.table for product in products), *read]))
+
+
+def _check_refs(workspace: Workspace, table: str) -> DoctorCheck:
+    """Check that this ledger has every run that writes to the table; otherwise it is probably the wrong ledger."""
+    from errata.publishing.sweep import find_unknown_runs
+
+    name = f"refs {table}"
+    try:
+        found, unknown = _describe_leftover_refs(workspace, table), find_unknown_runs(workspace, table)
+    except ErrataError as error:
+        return DoctorCheck(name, ok=False, found=error.message, hint=error.hint or "errata cleanup")
+    told = f"{describe_unknown_runs(unknown)}; {found}" if unknown else found
+    return DoctorCheck(name, not unknown, told, _LEDGER_HINT if unknown else "")
 
 
 def _describe_leftover_refs(workspace: Workspace, table: str) -> str:

@@ -75,6 +75,8 @@ def test_one_bad_request_shows_all_its_problems():
         code=replace(CODE, git_dirty=True),
         now=NOW - timedelta(days=45),
         active_runs=(OTHER,),
+        unknown_runs=("bf-20260214-daily-7f3a21c0",),
+        is_first_run=True,
         target=replace(TARGET, properties={}),
     )
     found = {rule: levels(made, rule) for rule in RULES if rule not in ("append", "restore", "rewrite")}
@@ -86,6 +88,7 @@ def test_one_bad_request_shows_all_its_problems():
         "source-retention": ["warn"],
         "empty": ["refuse"],
         "overlap": ["refuse"],
+        "ledger": ["refuse"],
         "rows": ["refuse"],
         "bytes": ["refuse"],
         "cost": ["refuse"],
@@ -112,6 +115,7 @@ CASES = {
         }
     },
     "overlap": {"active_runs": (OTHER,)},
+    "ledger": {"unknown_runs": ("bf-20260214-daily-7f3a21c0",), "is_first_run": True},
     "rows": {"project": replace(PROJECT, limits=Limits(max_rows=10))},
     "bytes": {"project": replace(PROJECT, limits=Limits(max_bytes=10))},
     "cost": {"project": replace(PROJECT, limits=Limits(max_usd="0.0001"), core_hour_usd="5")},

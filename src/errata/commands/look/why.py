@@ -19,7 +19,7 @@ from errata.model.diff import mask_pair, mask_row
 from errata.model.manifest import Manifest, TargetPin
 from errata.model.partition import EPOCH, parse_partition
 from errata.model.product import Product
-from errata.model.refs import undo_branch
+from errata.model.refs import WRONG_LEDGER, undo_branch
 from errata.model.table import Commit, History, Touch
 from errata.ports.measure import CANDIDATE, PRIOR, ROW_COUNT
 from errata.ports.tables import Key
@@ -60,7 +60,7 @@ def explain_partition(
         [] if commits.complete else [f"older live writes are not shown: errata history {target.table} {name} --most N"]
     )
     if not deeds:
-        notes.insert(0, "no run has ever published this partition; what it holds was written by the live pipeline")
+        notes.insert(0, _describe_no_publication(commits, name))
     if key and deeds:
         view = _explain_rows(workspace, product, name, deeds, commits, key, notes)
     else:
@@ -69,6 +69,16 @@ def explain_partition(
         )
     set_back = find_set_backs(workspace.ledger, workspace.engines, target.table, (name,))
     return replace(view, set_back=set_back[0] if set_back else None)
+
+
+def _describe_no_publication(commits: History, partition: str) -> str:
+    """Who wrote a partition that no run of this ledger has published: the live pipeline, or runs of another ledger."""
+    writers = (commit.summary.get("errata.run") for commit in commits.commits if partition in commit.touched)
+    unknown = tuple(dict.fromkeys(run for run in writers if run))
+    if unknown:
+        told = f"{', '.join(unknown)} did, which is not on its record"
+        return f"no run of this ledger has published this partition; {told}: {WRONG_LEDGER}"
+    return "no run has ever published this partition; what it holds was written by the live pipeline"
 
 
 def _explain_rows(

@@ -26,6 +26,7 @@ from errata.planning.request import Request, list_input_partitions, resolve_part
 from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
 from errata.planning.rule_check import refuse_flawed_rules
 from errata.ports.tables import ActiveRun, PastRun, TagOutcome
+from errata.publishing.sweep import find_unknown_runs
 from errata.views import PlanView
 from errata.workspace import RunContext, Workspace
 
@@ -148,6 +149,8 @@ def draft_plan(workspace: Workspace, request: Request) -> Plan:
         code,
         now=workspace.now(),
         ledger_id=workspace.ledger.ledger_id,
+        unknown_runs=find_unknown_runs(workspace, product.target.table),
+        is_first_run=all(run.table != product.target.table for run in workspace.ledger.runs.list()),
         active_runs=_list_active_runs(workspace, product.target.table, request.supersede, partitions),
         history=_list_past_runs(workspace, product),
         beside=_read_side_columns(workspace, product),
