@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from errata.gate.verdict.acceptance import format_accept_command
 from errata.model.partition import Grain
 from errata.model.run import RunState
-from errata.publishing.messages import correct_written_command, publish_rest_command
+from errata.publishing.messages import plan_again_command, publish_rest_command
 
 S = RunState
 _DEAD_END_MOVES = {"cost.capped": ' --override cost="…"', "determinism.refuted": ""}
@@ -48,7 +48,7 @@ def next_step(run: RunSituation) -> str:
     if run.written and run.state in (S.VALIDATED, S.PART_PUBLISHED):
         if run.free:
             return publish_rest_command(run.run_id, run.grain, run.free)
-        return correct_written_command(run.product, run.run_id, run.grain, run.written)
+        return plan_again_command(run.product, run.run_id, run.grain, run.written)
     if run.last_move in _DEAD_END_MOVES or (run.state is S.REJECTED and not run.is_computed):
         return _plan_again_command(run) + _DEAD_END_MOVES.get(run.last_move, "")
     return _step_by_state(run)

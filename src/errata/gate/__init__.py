@@ -11,6 +11,7 @@
     warnings            warnings that an approver accepted
     row_accounts        rows read = rows used + rows set aside
     threshold_changes   judge again with other thresholds
+    rule_changes        rules that differ from those of the superseded run
 
 Measurements are stored before they are judged, so a changed threshold never needs another scan.
 """

@@ -41,7 +41,7 @@ def conflict_error(
         lines.append(f"  … and {len(names) - 20} more")
     others = [name for name in scope if name not in written]
     if kind == "publish":
-        hints = [correct_written_command(product, run_id, grain, names), _LIVE_WRITE_ADVICE[on_live_write]]
+        hints = [plan_again_command(product, run_id, grain, names), _LIVE_WRITE_ADVICE[on_live_write]]
         if others:
             hints[0] = f"then correct the written ones: {hints[0]}"
             hints.insert(0, publish_rest_command(run_id, grain, others))
@@ -77,9 +77,9 @@ def publish_rest_command(run_id: str, grain: Grain, free: Sequence[str]) -> str:
     return f"errata publish {run_id} --partitions {format_partition_list(grain, free)}"
 
 
-def correct_written_command(product: str, run_id: str, grain: Grain, written: Sequence[str]) -> str:
-    """The command that plans the partitions that others wrote again, in place of this run."""
-    listed = format_partition_list(grain, written)
+def plan_again_command(product: str, run_id: str, grain: Grain, partitions: Sequence[str]) -> str:
+    """The command that plans these partitions again, in place of this run."""
+    listed = format_partition_list(grain, partitions)
     return f'errata plan {product} --partitions {listed} --supersede {run_id} --reason "…"'
 
 

@@ -138,6 +138,8 @@ def render_scope(view: ReportView) -> Markup:
                 ("Set aside", el("ul", [el("li", el("b", rule), f": {why}") for rule, why in plan.overrides.items()])
                  if plan.overrides else None),
                 ("Supersedes", plan.supersedes),
+                ("Rules changed", el("ul", [el("li", change.text()) for change in plan.rules_changed])
+                 if plan.rules_changed else None),
                 ("Readers", ", ".join(plan.consumers)),
                 ("Mode", "single-user: one person may do everything" if plan.single_user else None),
             ]

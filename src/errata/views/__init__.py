@@ -23,7 +23,15 @@ if TYPE_CHECKING:
         WhyView,
     )
     from errata.views.live_writes import LateInputView, LiveWriteView
-    from errata.views.plan import ChunkView, DeadlineView, EstimateView, InputView, PlanView, VerdictView
+    from errata.views.plan import (
+        ChunkView,
+        DeadlineView,
+        EstimateView,
+        InputView,
+        PlanView,
+        RuleChangeView,
+        VerdictView,
+    )
     from errata.views.publish import (
         DarkView,
         FreezeView,
@@ -83,6 +91,7 @@ __all__ = [
     "ReleasedView",
     "RollbackView",
     "RowHistoryView",
+    "RuleChangeView",
     "RunCounts",
     "RunLine",
     "RunView",
@@ -101,7 +110,7 @@ _NAMES = {
     "audit": ("AuditView", "CleanupView", "ErasedView", "HeadsView", "HeadView", "KeyView", "ListedView"),
     "history": ("AcceptedSpan", "CommitsView", "CommitView", "HistoryView", "RowHistoryView", "RunsView", "WhyView"),
     "live_writes": ("LateInputView", "LiveWriteView"),
-    "plan": ("ChunkView", "DeadlineView", "EstimateView", "InputView", "PlanView", "VerdictView"),
+    "plan": ("ChunkView", "DeadlineView", "EstimateView", "InputView", "PlanView", "RuleChangeView", "VerdictView"),
     "publish": (
         "DarkView",
         "FreezeView",

@@ -50,6 +50,26 @@ class VerdictView:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleChangeView:
+    """A rule of the gate that differs from that of an earlier run; None: the run has no such rule."""
+
+    rule: str
+    was: str | None
+    now: str | None
+    run_id: str  # the earlier run
+
+    def text(self) -> str:
+        """One sentence for people."""
+        if self.was is None:
+            told = f"new, {self.now}"
+        elif self.now is None:
+            told = f"removed, was {self.was}"
+        else:
+            told = f"{self.was} → {self.now}"
+        return f"{self.rule}: {told} (since {self.run_id})"
+
+
+@dataclass(frozen=True, slots=True)
 class EstimateView:
     """Estimated cost of the run."""
 
@@ -128,6 +148,7 @@ class PlanView:
     restored: Mapping[str, Any] | None = None  # the snapshot whose rows are restored; no transform runs
     publish: Mapping[str, Any] = field(default_factory=dict)  # the mode and its settings
     rewrite: Mapping[str, Any] | None = None  # why publication writes data files, and how many
+    rules_changed: tuple[RuleChangeView, ...] = ()  # against the superseded run
 
     @property
     def id(self) -> str:

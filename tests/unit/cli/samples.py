@@ -62,6 +62,7 @@ from errata.views import (
     ReleaseView,
     RollbackView,
     RowHistoryView,
+    RuleChangeView,
     RunCounts,
     RunLine,
     RunsView,
@@ -154,6 +155,16 @@ def plan(**changes: object) -> PlanView:
         "planned_at": "2026-02-14T08:55:10+00:00",
     }
     return PlanView(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+EARLIER = "bf-20260213-daily-revenue-0c11aa20"
+LOOSENED = plan(
+    supersedes=EARLIER,
+    rules_changed=(
+        RuleChangeView("check one row per account", "metric duplicateValues, threshold mustBe 0", None, EARLIER),
+        RuleChangeView("compare sum(net)", "block 60%", "block 95%", EARLIER),
+    ),
+)
 
 
 def deadline(**changes: object) -> DeadlineView:

@@ -113,6 +113,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
             )
         },
     ),
+    "plan-rules-changed": (("plan", "p", "--partitions", "a", "--reason", "x"), {"plan": samples.LOOSENED}),
     "plan-refused": (("plan", "p", "--partitions", "a", "--reason", "x"), {"plan": refused()}),
     "plan-dry-run": (("plan", "p", "--partitions", "a", "--reason", "x"), {"plan": samples.plan(state="dry-run")}),
     "show": (("show", RUN), {"show": samples.plan(state="approved", already=True, approvals=(samples.APPROVAL,))}),
@@ -121,6 +122,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         {"show": samples.plan(partitions=(*samples.SCOPE[:3], *samples.SCOPE[9:12], "2026-02-14"), supersedes="bf-1")},
     ),
     "approve": (("approve", RUN, "--digest", DIGEST), {}),
+    "approve-rules-changed": (("approve", RUN, "--digest", DIGEST), {"show": samples.LOOSENED}),
     "approve-one-of-two": (
         ("approve", RUN, "--digest", DIGEST),
         {"approve": replace(samples.decision("planned"), quorum=samples.HALF)},

@@ -101,8 +101,7 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     yield from render_first_steps(view, width)
     yield from format_labelled("estimate", _describe_estimate(view), width)
     yield from render_limits(view, width)
-    if view.gate:
-        yield from format_labelled("gate", [_describe_gate(view)], width)
+    yield from _render_gate(view, width)
     told = f"{', '.join(view.consumers)} (tell them: Errata does not)" if view.consumers else "no consumers are named"
     yield from format_labelled("touches", [told], width)
     if view.refs:
@@ -185,6 +184,13 @@ def _describe_estimate(view: PlanView) -> list[str]:
     return [rows, format_size(estimate.bytes), span, format_money(estimate.usd), basis]
 
 
+def _render_gate(view: PlanView, width: int) -> Iterator[str]:
+    if view.gate:
+        yield from format_labelled("gate", [_describe_gate(view)], width)
+    for change in view.rules_changed:
+        yield from format_labelled("! rule", [change.text()], width)
+
+
 def _describe_gate(view: PlanView) -> str:
     nouns = {"checks": "check", "reconciliations": "reconciliation", "comparisons": "comparison"}
     told = [plural(number, noun) for kind, noun in nouns.items() if (number := view.gate.get(kind))]
@@ -241,6 +247,7 @@ def render_signed_plan(plan: PlanView, width: int) -> list[str]:
     lines += wrap(", ".join(_describe_restore(plan.restored)), width, "  restores ") if plan.restored else []
     lines += wrap(code, width, "  code     ") if code else []
     warned = [f"{v.rule}: {v.message}" for v in plan.verdicts if v.level != "ok"]
+    warned += [change.text() for change in plan.rules_changed]
     return [*lines, *render_warnings(warned, width, "  ! ")]
 
 

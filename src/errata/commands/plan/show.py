@@ -9,6 +9,7 @@ from errata.approval.break_glass import find_last_break_glass
 from errata.approval.quorum import approvals_view, current_quorum_view
 from errata.approval.release import find_release_digest, released_view
 from errata.canonical import to_plain
+from errata.gate.rule_changes import read_rule_changes
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest, count_untouched_partitions, find_new_partitions
 from errata.model.partition import WHOLE
 from errata.model.product import Product, Publish, Role
@@ -125,6 +126,7 @@ def _manifest_view(
         release=released_view(workspace, run, manifest) if run else None, manual=manifest.manual,
         restored=to_plain(manifest.restored) if manifest.restored else None,
         rewrite=to_plain(manifest.target.rewrite) if manifest.target.rewrite else None,
+        rules_changed=read_rule_changes(workspace, manifest),
     )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from errata.publishing.erasure import check_candidate_erasure
 from errata.publishing.expected_files import find_written_partitions
 from errata.publishing.late_inputs import notice_late_inputs, read_late_inputs
 from errata.publishing.live_writes import LIVE_WRITE_SEEN, notice_live_writes, read_live_writes
+from errata.publishing.messages import plan_again_command
 from errata.publishing.recovery import recover_open_intents
 from errata.publishing.selection import read_refs
 from errata.publishing.sweep import sweep_refs
@@ -221,10 +222,12 @@ def _record_verdict(
     )
     if verdict.passed:
         return view
-    raise _not_passed_error(verdict, view)
+    target, partitions = context.manifest.target, context.manifest.partitions
+    again = plan_again_command(run.product, run.run_id, target.grain, partitions)
+    raise _not_passed_error(verdict, view, again)
 
 
-def _not_passed_error(verdict: Verdict, view: ValidateView) -> ValidationRejected:
+def _not_passed_error(verdict: Verdict, view: ValidateView, again: str) -> ValidationRejected:
     """What blocks or warns, and the way on: accept the warnings, or plan again."""
     counted = Counter((problem.name, problem.level) for problem in verdict.problems)
     told = [f"{name} {'blocks' if level == 'block' else 'warns'} in {n}" for (name, level), n in counted.items()]
@@ -241,6 +244,6 @@ def _not_passed_error(verdict: Verdict, view: ValidateView) -> ValidationRejecte
     return ValidationRejected(
         f"{plural(len(verdict.problems), 'check')} failed: {found}",
         state=look,
-        hint=f"correct the transform and plan again with --supersede {view.run_id}",
+        hint=f"correct the transform or the rule, then: {again}",
         validation=view,
     )
