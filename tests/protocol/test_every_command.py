@@ -51,6 +51,22 @@ def test_every_view_of_a_run_can_be_made(make_world: Make) -> None:
     assert world.rows() == world.expected()
 
 
+def test_the_doctor_misses_the_warehouse_of_runs_and_waits_for_that_of_a_new_project(make_world: Make) -> None:
+    """Before the first run the directory may not have been created; after it, data is missing or the path is wrong."""
+    world = make_world(days=1)
+    place = world.root / ".errata/none"
+    (world.root / ".errata/none.db").touch()
+    checks = {check.name: check for check in world.client.doctor()}
+    assert (checks["warehouse lake"].ok, checks["warehouse lake"].waiting) == (True, True)
+    world.to("planned")
+    checks = {check.name: check for check in world.client.doctor()}
+    assert (checks["warehouse lake"].ok, checks["warehouse lake"].waiting) == (False, False)
+    assert f"there is no directory {place}; {place.parent} has " in checks["warehouse lake"].found
+    assert "catalogs.lake.warehouse" in str(checks["warehouse lake"].hint)
+    place.mkdir()
+    assert "warehouse lake" not in {check.name for check in world.client.doctor()}
+
+
 def test_a_trial_shows_the_gates_answer_and_writes_nothing(make_world: Make) -> None:
     """``errata try`` computes one day and judges it; neither the ledger nor the table has a run afterwards."""
     world = make_world(days=2)

@@ -111,14 +111,19 @@ def _check_placeholders(report: ProblemReport) -> None:
 
 
 def _check_warehouses(project: Project, report: ProblemReport) -> None:
-    """Check that a warehouse on this machine exists; one that does not is usually a wrong path."""
-    for name, catalog in project.catalogs.items():
-        place = (catalog.warehouse or "").removeprefix("file://")
-        if place.startswith("/") and not FilePath(place).is_dir():
-            near = next(parent for parent in FilePath(place).parents if parent.is_dir())
-            found = describe_entries(sorted(one.name for one in near.iterdir() if not one.name.startswith(".")))
-            said = project.redact(f"there is no directory {place}; {near} has {found}")
+    for name in project.catalogs:
+        if said := describe_missing_warehouse(project, name):
             report.at(("catalogs", name, "warehouse"), said)
+
+
+def describe_missing_warehouse(project: Project, catalog: str) -> str | None:
+    """The warehouse of a catalog, if it is to be on this machine and does not exist; usually a wrong path."""
+    place = (project.catalogs[catalog].warehouse or "").removeprefix("file://")
+    if not place.startswith("/") or FilePath(place).is_dir():
+        return None
+    near = next(parent for parent in FilePath(place).parents if parent.is_dir())
+    found = describe_entries(sorted(one.name for one in near.iterdir() if not one.name.startswith(".")))
+    return project.redact(f"there is no directory {place}; {near} has {found}")
 
 
 def _check_people(project: Project, report: ProblemReport) -> None:

@@ -58,6 +58,7 @@ def _iterate_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool
             yield _describe_absent_catalog(project, catalog, absent[catalog.name])
             continue
         yield _try_check(f"catalog {catalog.name}", partial(_describe_catalog, catalog, engines), _CATALOG_HINT)
+        yield from _check_warehouse(project, ledger, catalog.name)
         if deep:
             yield _try_check(
                 f"catalog {catalog.name} in Java", partial(_describe_java_catalog, catalog, engines), _CATALOG_HINT
@@ -151,6 +152,17 @@ def _describe_absent_catalog(project: Project, catalog: Catalog, path: str) -> D
     creator = "the first Spark job that uses the catalog creates it; otherwise correct its uri in errata.yaml"
     hint = format_lake_command() if (Path(project.root) / MAKE_LAKE).is_file() else creator
     return DoctorCheck(f"catalog {catalog.name}", ok=True, found=f"no {path} yet", hint=hint, waiting=True)
+
+
+def _check_warehouse(project: Project, ledger: Ledger, catalog: str) -> Iterator[DoctorCheck]:
+    """Check that a warehouse on this machine exists; before the first run it may not have been created yet."""
+    from errata.project.check import describe_missing_warehouse
+
+    if missing := describe_missing_warehouse(project, catalog):
+        is_lost = bool(ledger.runs.list())
+        hint = f"correct catalogs.{catalog}.warehouse in errata.yaml"
+        hint += "" if is_lost else "; if it is right, the first Spark job that writes a table creates it"
+        yield DoctorCheck(f"warehouse {catalog}", ok=not is_lost, found=missing, hint=hint, waiting=not is_lost)
 
 
 def _describe_java_catalog(catalog: Catalog, engines: ProjectEngines) -> str:
