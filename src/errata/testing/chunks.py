@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from errata.engines.failures import classify_error
+from errata.engines.files.changes import build_source_changed
 from errata.engines.files.source import FileSource
 from errata.engines.spark.compute.lineage import build_context, build_lineage
 from errata.engines.spark.compute.transforms import load_transform
 from errata.engines.transform_errors import build_transform_error
-from errata.errors import EngineError, ErrataError, OutputContract, SourceChanged, TransformFailed
+from errata.errors import EngineError, ErrataError, OutputContract, TransformFailed
 from errata.failpoints import failpoint
 from errata.model.manifest import InputPin, TargetPin
 from errata.model.product import Merge
@@ -53,13 +54,7 @@ class MemoryChunks:
         """See the port."""
         files = self._inputs(work).list_files(work.manifest, work.chunk.partitions)
         if problems := self.sources.verify(files):
-            raise SourceChanged(
-                f"{len(problems)} of {len(files)} source files of chunk {work.chunk.chunk_id} are not as planned:\n"
-                + "\n".join(f"  {problem}" for problem in problems[:20]),
-                state="nothing of this chunk was staged; main is unchanged",
-                hint=f"restore the files and errata retry {work.run_id}, or plan again with --supersede {work.run_id}",
-                files=problems,
-            )
+            raise build_source_changed(work, len(files), problems)
 
     def _inputs(self, work: ChunkWork) -> PinnedInputs:
         return PinnedInputs(self.lake, work.parts.__getitem__)

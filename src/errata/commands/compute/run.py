@@ -16,7 +16,7 @@ from errata.approval.quorum import require_approvals
 from errata.canonical import to_plain
 from errata.commands.plan.show import counts_view, failures_view
 from errata.commands.situation import hint_next_step, suggest_steps
-from errata.errors import RunExpired, RunFailed, StateRefused
+from errata.errors import RunExpired, RunFailed, SourceChanged, StateRefused
 from errata.failpoints import failpoint
 from errata.ledger import ChunkCounts, RunRecord, current_owner
 from errata.ledger.records import map_partitions_to_chunks
@@ -29,6 +29,7 @@ from errata.model.product.throttle import Throttle
 from errata.model.rebase import Rebase
 from errata.model.refs import RUN_DAYS, run_branch
 from errata.model.run import ChunkState, RunState
+from errata.publishing.messages import replan_command
 from errata.publishing.recovery import recover_open_intents
 from errata.publishing.selection import read_refs
 from errata.publishing.sweep import sweep_refs
@@ -212,14 +213,26 @@ def _finish_run(job: RunJob, started: float) -> RunView:
     view = _run_view(workspace, run, already=False, started=started)
     if run.state is S.FAILED:
         first = str(view.failures[0]["error"]) if view.failures else "unknown"
-        command = next(iter(suggest_steps(workspace, job.actor, run.run_id)), f"errata status {run.run_id}")
         raise RunFailed(
             f"{counts.failed + counts.quarantined} of {counts.total} chunks failed; first: {first.splitlines()[0]}",
             state=f"{counts.done} chunks are staged and kept; main is unchanged",
-            hint=f"fix the cause, then: {command}",
+            hint=_advise_failed(job, view),
             run=view,
         )
     return view
+
+
+def _advise_failed(job: RunJob, view: RunView) -> str:
+    run, manifest = job.run, job.manifest
+    command = next(iter(suggest_steps(job.workspace, job.actor, run.run_id)), f"errata status {run.run_id}")
+    if {failure["code"] for failure in view.failures} != {SourceChanged.code}:
+        return f"fix the cause, then: {command}"
+    again = replan_command(run.product, run.run_id, manifest.target.grain, manifest.partitions)
+    # the pin has the modification time too: the same bytes in a new file are not the planned file
+    return (
+        f"put the planned files back with their modification time (cp -p keeps it), then: {command}\n"
+        f"or plan with the files that are there now: {again}"
+    )
 
 
 def _run_view(workspace: Workspace, run: RunRecord, *, already: bool, started: float) -> RunView:

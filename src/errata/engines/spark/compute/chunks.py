@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 
 from errata.engines.failures import cause_of, classify_error, comes_from_java
+from errata.engines.files.changes import build_source_changed
 from errata.engines.files.source import FileSource
 from errata.engines.spark.columns import partition_name
 from errata.engines.spark.compute.lineage import build_context, build_lineage, deterministic_id, stamp
@@ -26,7 +27,7 @@ from errata.engines.spark.runtime.spark_session import SparkRuntime, override_co
 from errata.engines.spark.write.append import SparkWriter
 from errata.engines.spark.write.quarantine import TransformQuarantine, write_quarantine
 from errata.engines.transform_errors import build_transform_error
-from errata.errors import EngineError, ErrataError, SourceChanged, TransformFailed, UsageError
+from errata.errors import EngineError, ErrataError, TransformFailed, UsageError
 from errata.failpoints import failpoint
 from errata.model.context import Context
 from errata.model.product import Merge
@@ -61,14 +62,7 @@ class SparkChunkEngine:
         """Re-stat every pinned file this chunk reads."""
         files = list_pinned_files(work.manifest, work.parts, work.chunk.partitions)
         if problems := self._sources.verify(files):
-            shown = "\n".join(f"  {problem}" for problem in problems[:20])
-            raise SourceChanged(
-                f"{len(problems)} of {len(files)} source files of chunk {work.chunk.chunk_id} are not as planned:\n"
-                + shown,
-                state="nothing of this chunk was staged; main is unchanged",
-                hint=f"restore the files and errata retry {work.run_id}, or plan again with --supersede {work.run_id}",
-                files=problems,
-            )
+            raise build_source_changed(work, len(files), problems)
 
     def append(self, work: ChunkWork) -> None:
         """Compute the chunk and append it once, marked with the attempt; its Spark jobs run in a group of that name."""

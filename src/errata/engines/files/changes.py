@@ -1,0 +1,32 @@
+"""The error for pinned source files that are not as planned: its first line is complete, more files follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from errata.errors import SourceChanged
+from errata.ports.compute import ChunkWork
+
+_SHOWN = 20
+
+
+def build_source_changed(work: ChunkWork, count: int, problems: Sequence[str]) -> SourceChanged:
+    """What to raise when these of ``count`` pinned files are missing or changed; one line per file."""
+    first, *others = problems[:_SHOWN]
+    told = "is not as planned" if len(problems) == 1 else "are not as planned, such as this one"
+    return SourceChanged(
+        f"{work.where}: {len(problems)} of {count} source files {told}: "
+        + "\n".join((first, *(f"  {problem}" for problem in others))),
+        state=work.unstaged,
+        hint=_advise(work),
+        files=list(problems),
+    )
+
+
+def _advise(work: ChunkWork) -> str:
+    if work.is_trial:
+        return f"try again: errata try {work.manifest.product} {','.join(work.chunk.partitions[:3])}"
+    return (
+        f"put the files back as they were, with their modification time, and errata retry {work.run_id}, "
+        f"or plan again with --supersede {work.run_id}"
+    )
