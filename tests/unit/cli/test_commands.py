@@ -142,6 +142,15 @@ def test_digest_is_taken_with_or_without_its_algorithm():
     assert client.called("approve") == {"digest": f"sha256:{DIGEST}", "note": "ok", "break_glass": None, "as_": "ana"}
 
 
+@pytest.mark.parametrize("command", ["approve", "release"])
+def test_the_beginning_of_a_digest_is_not_a_digest(command: str):
+    """A terminal asks for 8 characters, ``--digest`` takes all; the refusal says so before anything starts."""
+    client = FakeClient()
+    result = errata(command, RUN, "--digest", DIGEST[:8], client=client)
+    assert f"{command} {RUN} was refused; --digest needs all 64 characters, found 8" in result.err
+    assert (result.code, client.calls, DIGEST in result.err) == (2, [], False)
+
+
 def test_options_of_work_and_release_reach_the_client():
     """Numbers as numbers, lists as given, pairs as mappings."""
     client = FakeClient()

@@ -6,12 +6,26 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from errata.cli.app.session import Session
-from errata.errors import ApprovalRefused
+from errata.errors import ApprovalRefused, UsageError
 
 View = TypeVar("View")
 
 TYPED = 8
 """How many characters of a digest a person types; programs pass all of them."""
+_WHOLE = 64
+
+
+def require_whole_digest(digest: str | None, command: str) -> None:
+    """Refuse the beginning of a digest as ``--digest``: it is what a terminal asks for, not what a program passes."""
+    if digest is None:
+        return
+    found = len(digest.strip().removeprefix("sha256:"))
+    if found != _WHOLE:
+        raise UsageError(
+            f"{command} was refused; --digest needs all {_WHOLE} characters, found {found}",
+            state="nothing was changed",
+            hint=f"without --digest a terminal shows what is signed and asks for the first {TYPED}: errata {command}",
+        )
 
 
 def sign_on_terminal(

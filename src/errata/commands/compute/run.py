@@ -29,7 +29,7 @@ from errata.model.product.throttle import Throttle
 from errata.model.rebase import Rebase
 from errata.model.refs import RUN_DAYS, run_branch
 from errata.model.run import ChunkState, RunState
-from errata.publishing.messages import replan_command
+from errata.publishing.messages import plan_again_command
 from errata.publishing.recovery import recover_open_intents
 from errata.publishing.selection import read_refs
 from errata.publishing.sweep import sweep_refs
@@ -227,7 +227,7 @@ def _advise_failed(job: RunJob, view: RunView) -> str:
     command = next(iter(suggest_steps(job.workspace, job.actor, run.run_id)), f"errata status {run.run_id}")
     if {failure["code"] for failure in view.failures} != {SourceChanged.code}:
         return f"fix the cause, then: {command}"
-    again = replan_command(run.product, run.run_id, manifest.target.grain, manifest.partitions)
+    again = plan_again_command(run.product, run.run_id, manifest.target.grain, manifest.partitions)
     # the pin has the modification time too: the same bytes in a new file are not the planned file
     return (
         f"put the planned files back with their modification time (cp -p keeps it), then: {command}\n"

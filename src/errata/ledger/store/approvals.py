@@ -21,7 +21,7 @@ from errata.model.run import ACTIVE, FINAL, RunState
 QuorumCheck = Callable[[tuple[ApprovalRecord, ...], str], QuorumStatus]
 """Quorum status of these approvals at this instant of the database's clock."""
 
-_DECISIONS = ("approved", "declined")
+_DECISIONS = {"approved": "approve", "declined": "decline"}
 _UNDER_WAY = ACTIVE - {RunState.PLANNED, RunState.PUBLISHING}
 
 
@@ -58,7 +58,9 @@ class Decisions(Store):
             run = find_run(tx.conn, run_id)
             load_verified_manifest(tx.conn, run)
             if digest != run.manifest_digest:
-                raise Refusal(_wrong_digest_error(run, digest), run_id=run_id, action=action, body={"digest": digest})
+                raise Refusal(
+                    _wrong_digest_error(run, digest, decision), run_id=run_id, action=action, body={"digest": digest}
+                )
             known = _load_approvals(tx.conn, run_id)
             before = judge(known, tx.at)
             body = {"person": person, "digest": digest, "note": note}
@@ -164,10 +166,10 @@ def _load_warnings(conn: Connection, run_id: str) -> tuple[WarningAcceptance, ..
     return tuple(build_record(WarningAcceptance, row) for row in rows)
 
 
-def _wrong_digest_error(run: RunRecord, digest: str) -> ApprovalRefused:
+def _wrong_digest_error(run: RunRecord, digest: str, decision: str) -> ApprovalRefused:
     return ApprovalRefused(
         # without the right digest: the person takes it from the plan
-        f"the decision on {run.run_id} was refused; {digest} is not the digest of its plan",
+        f"{_DECISIONS[decision]} of {run.run_id} was refused; {digest} is not the digest of its plan",
         state="nothing was changed",
         hint=f"look at the plan: errata show {run.run_id}",
         run_id=run.run_id,

@@ -8,7 +8,7 @@ import typer
 
 from errata.cli.app.options import BreakGlass, Run
 from errata.cli.app.session import Session
-from errata.cli.app.signing import sign_on_terminal
+from errata.cli.app.signing import require_whole_digest, sign_on_terminal
 from errata.cli.commands.compute.control import DECLINED
 from errata.cli.render.plan import render_decision, render_plan
 from errata.errors import UsageError
@@ -38,6 +38,7 @@ def approve(
             state="nothing was changed",
             hint=f"errata show {run} shows the plan and its digest",
         )
+    require_whole_digest(digest, f"approve {run}")
     with session.client() as client:
         plan = None if digest is None or session.json else client.show(run)
 

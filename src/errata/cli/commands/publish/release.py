@@ -8,7 +8,7 @@ import typer
 
 from errata.cli.app.options import Run
 from errata.cli.app.session import Session
-from errata.cli.app.signing import sign_on_terminal
+from errata.cli.app.signing import require_whole_digest, sign_on_terminal
 from errata.cli.commands.compute.control import DECLINED
 from errata.cli.render.approval import render_release
 from errata.views import ReleaseView
@@ -31,6 +31,7 @@ def release(
 
     Example: errata release bf-20260214-daily-revenue-7f3a21c0
     """
+    require_whole_digest(digest, f"release {run}")
     with session.client() as client:
 
         def decide(signed: str | None) -> ReleaseView:
