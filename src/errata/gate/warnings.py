@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from errata.canonical import digest_of
 from errata.errors import UsageError
-from errata.gate.verdict.findings import WARN
+from errata.gate.verdict.acceptance import format_accept_command
+from errata.gate.verdict.findings import BLOCK, WARN
 
 if TYPE_CHECKING:
     from errata.gate.verdict.judge import Verdict
@@ -28,17 +29,30 @@ def accept_warnings(
     warned = sorted({check.name for check in unaided.checks if check.level == WARN})
     for check, why in accept.items():
         if check not in warned:
-            raise UsageError(
-                f"acceptance of {check!r} was refused; expected a warning of this candidate: "
-                f"{', '.join(warned) or 'there is none'}",
-                state="nothing was changed",
-            )
+            raise _not_a_warning_error(run, check, warned, unaided)
         if not why.strip():
             raise UsageError(f"acceptance of {check!r} was refused; expected CHECK=WHY, because the reason is kept")
     for check, why in accept.items():
         workspace.ledger.approvals.accept_warning(
             run.run_id, check, why, actor.person, actor, _digest_findings(unaided, check)
         )
+
+
+def _not_a_warning_error(run: RunRecord, check: str, warned: list[str], unaided: Verdict) -> UsageError:
+    look = f"look at it: errata diff {run.run_id}"
+    if any(one.name == check and one.level == BLOCK for one in unaided.checks):
+        return UsageError(
+            f"acceptance of {check!r} was refused; this check blocks, and only a warning can be accepted",
+            state="nothing was changed",
+            hint=f"{look}\nthen correct the cause and plan again: "
+            f'errata plan {run.product} … --supersede {run.run_id} --reason "…"',
+        )
+    return UsageError(
+        f"acceptance of {check!r} was refused; expected a warning of this candidate: "
+        f"{', '.join(warned) or 'there is none'}",
+        state="nothing was changed",
+        hint=format_accept_command(run.run_id, warned) if warned else look,
+    )
 
 
 def find_valid_acceptances(workspace: Workspace, run: RunRecord, unaided: Verdict) -> dict[str, str]:

@@ -17,7 +17,7 @@ from errata.failpoints import failpoint
 from errata.gate.candidate import assemble_candidate, describe_candidate, measure_candidate, require_adopted_chunks
 from errata.gate.threshold_changes import RULES, change_thresholds, read_threshold_changes, with_current_thresholds
 from errata.gate.verdict.acceptance import find_open_warnings, format_accept_command
-from errata.gate.verdict.findings import CandidateSummary
+from errata.gate.verdict.findings import BLOCK, CandidateSummary
 from errata.gate.verdict.judge import Verdict, judge_candidate
 from errata.gate.warnings import accept_warnings, find_valid_acceptances
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord, VerdictRecord
@@ -241,8 +241,12 @@ def _not_passed_error(verdict: Verdict, view: ValidateView, again: str) -> Valid
             hint=f"if it is right, an approver says so: {format_accept_command(view.run_id, warned)}",
             validation=view,
         )
+    blocked = [problem for problem in verdict.problems if problem.level == BLOCK]
+    where = {problem.partition for problem in blocked if problem.partition}
+    failed = f"{plural(len({problem.name for problem in blocked}), 'check')} failed"
+    within = f" in {plural(len(where), 'partition')}" if where else ""
     return ValidationRejected(
-        f"{plural(len(verdict.problems), 'check')} failed: {found}",
+        f"{failed}{within}: {found}",
         state=look,
         hint=f"correct the transform or the rule, then: {again}",
         validation=view,
