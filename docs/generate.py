@@ -74,7 +74,7 @@ These options may come before or after the command:
 | 3 | refused by a rule: guardrail, state, approval, permission, or something that expired or does not exist |
 | 4 | the candidate did not pass the gate: rejected, or a warning needs acceptance |
 | 5 | conflict with later writes |
-| 130 | interrupted; the state is safe |
+| 130 | interrupted; finished work is recorded |
 
 The codes inside `error[…]` are explained in [errors.md](errors.md), the `--json` answers in [json.md](json.md).
 

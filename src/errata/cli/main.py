@@ -22,7 +22,7 @@ HELP = """Governed corrections of published data: plan, approve, run, validate, 
 Results go to stdout (--json for programs), messages to stderr. Every command is safe to repeat.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by a rule, 4 did not pass the gate,
-5 conflict with later writes, 130 interrupted (state is safe).
+5 conflict with later writes, 130 interrupted (finished work is recorded).
 
 Example: errata plan fin.daily_revenue --from 2026-01-01 --to 2026-02-15 --reason "FX inverted"
 """

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from errata.engines.failures import classify_error
-from errata.engines.files.changes import build_source_changed
+from errata.engines.files.changed_sources import build_source_changed
 from errata.engines.files.source import FileSource
 from errata.engines.spark.compute.lineage import build_context, build_lineage
 from errata.engines.spark.compute.transforms import load_transform

@@ -15,6 +15,7 @@ from errata.errors import ErrataError, OutOfMemory, WorkerDied
 from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
 from errata.model.run import ChunkState
 from errata.planning.repack import split_chunk
+from errata.text.numbers import plural
 
 FIRST_WAIT = 5.0
 LONGEST_WAIT = 600.0
@@ -23,6 +24,13 @@ LOSSES_BEFORE_SPLIT = 2
 """Lost workers before a chunk is split. Out of memory splits at once."""
 LOSSES_BEFORE_QUARANTINE = 3
 """Lost workers before a chunk that cannot be split is quarantined."""
+_LOSSES = {
+    "owner-dead": "was killed or crashed",
+    "lease-expired": "stopped sending heartbeats",
+    WorkerDied.code: "lost its Spark process",
+    OutOfMemory.code: "ran out of memory",
+}
+"""What happened to a worker, by the reason in the ledger."""
 
 
 def backoff_seconds(tries: int, jitter: float = 1.0) -> float:
@@ -64,9 +72,14 @@ def error_policy(error: ErrataError, cap: int) -> Callable[[FailedAttempt], Chun
 
 def _split_or_quarantine(loss: FailedAttempt, cap: int, cut_from: int) -> ChunkOutcome:
     if loss.losses >= cut_from and (pieces := split_chunk(loss.chunk, SPLIT_PIECES)):
-        why = f"{loss.chunk.chunk_id} lost {loss.losses} worker{'s'[: loss.losses > 1]} ({loss.reason}): smaller"
+        why = f"{_describe_loss(loss)}; {loss.chunk.chunk_id} was split"
         return ChunkOutcome(ChunkState.REPLACED, pieces=tuple(piece.partitions for piece in pieces), why=why)
     if loss.losses >= LOSSES_BEFORE_QUARANTINE or loss.tries >= cap:
-        why = f"{loss.losses} workers were lost with it, the last by {loss.reason}"
-        return ChunkOutcome(ChunkState.QUARANTINED, why=why)
+        return ChunkOutcome(ChunkState.QUARANTINED, why=_describe_loss(loss))
     return ChunkOutcome(ChunkState.PENDING)
+
+
+def _describe_loss(loss: FailedAttempt) -> str:
+    last = "it" if loss.losses == 1 else "the last one"
+    how = _LOSSES.get(loss.reason, f"ended with {loss.reason}")
+    return f"{plural(loss.losses, 'worker')} lost while computing {loss.chunk.chunk_id}: {last} {how}"

@@ -85,12 +85,21 @@ def test_watching_has_no_json():
     assert (result.code, result.json["error"]["code"]) == (2, "usage")
 
 
-def test_interruption_is_130_and_says_how_to_go_on():
-    """Ctrl-C: the state is safe, and the same command goes on."""
-    result = errata("run", RUN, "--parallel", "4", client=FakeClient({"run": KeyboardInterrupt()}))
+@pytest.mark.parametrize(
+    "words, state",
+    [
+        (("run", RUN, "--parallel", "4"), "main is unchanged; finished work is recorded"),
+        (("run", RUN, "--publish"), "a commit to main landed whole or not at all"),
+        (("rollback", RUN, "--reason", "wrong", "--yes"), "a commit to main landed whole or not at all"),
+    ],
+)
+def test_interruption_is_130_and_says_how_to_go_on(words: tuple[str, ...], state: str):
+    """Ctrl-C: main is unchanged unless the command commits to it, and the same command goes on."""
+    interrupted = KeyboardInterrupt()
+    result = errata(*words, client=FakeClient(dict.fromkeys(("run", "rollback", "rollback_plan"), interrupted)))
     assert result.code == 130
-    assert "the state is safe" in result.err
-    assert f"errata run {RUN} --parallel 4" in result.err
+    assert state in result.err
+    assert f"errata {' '.join(words)}" in result.err
 
 
 def test_interruption_is_told_in_json_too():

@@ -83,3 +83,17 @@ def test_bisecting_corners_the_poison_partition() -> None:
             tries = 0
     assert names == (poison,)
     assert lost <= 5
+
+
+@pytest.mark.parametrize(
+    "reason, told",
+    [
+        ("owner-dead", "was killed or crashed"),
+        ("lease-expired", "stopped sending heartbeats"),
+        (OutOfMemory.code, "ran out of memory"),
+    ],
+)
+def test_a_quarantined_chunk_says_in_plain_words_how_its_workers_were_lost(reason: str, told: str):
+    """The codes of the ledger are not in the sentence."""
+    fate = loss_policy(5)(FailedAttempt(Chunk("c", ("2026-01-01",), 1, 1), reason, 3, 3))
+    assert (fate.to, fate.why) == (C.QUARANTINED, f"3 workers lost while computing c: the last one {told}")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from errata.canonical import to_plain
-from errata.cli.app.interrupt import EXIT_INTERRUPTED
+from errata.cli.app.interrupt import EXIT_INTERRUPTED, describe_state
 from errata.cli.app.session import Session
 from errata.cli.render.error import render_error, render_error_view
 from errata.errors import ErrataError, UsageError
@@ -88,7 +88,7 @@ def build_usage_error(message: str, where: str | None) -> UsageError:
 def _build_interrupted(session: Session) -> ErrataError:
     return Interrupted(
         "interrupted",
-        state="the state is safe: finished work is recorded, the next command settles the rest",
+        state=describe_state(session.world.argv),
         hint=f"to continue: {shlex.join(['errata', *session.world.argv])}",
     )
 

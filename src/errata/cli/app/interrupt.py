@@ -35,6 +35,8 @@ _STOPPING = {
     ),
 }
 """By command that takes long: what happens now, and what a second Ctrl-C means."""
+_CHANGE_MAIN = frozenset({"publish", "rollback", "--publish"})
+"""Words of a command line that may commit to main."""
 
 
 def describe_interrupt(words: Sequence[str], under_way: Collection[str]) -> str:
@@ -57,6 +59,18 @@ def describe_interrupt(words: Sequence[str], under_way: Collection[str]) -> str:
         now = f"not waiting any longer for {names}; what is published stays published"
         then = "nothing is lost, errata publish --wait continues"
     return f"interrupted: {now}. Ctrl-C again ends at once: {then}."
+
+
+def describe_state(words: Sequence[str]) -> str:
+    """The state of the data after an interrupted command. Pure.
+
+    >>> describe_state(["run", "bf-1"]).partition(";")[0], describe_state(["publish", "bf-1"]).partition(";")[0]
+    ('main is unchanged', 'a commit to main landed whole or not at all')
+    """
+    command = next((word for word in words if word in _STOPPING), None)
+    leaves_main = command is not None and _CHANGE_MAIN.isdisjoint(words)
+    main = "main is unchanged" if leaves_main else "a commit to main landed whole or not at all"
+    return f"{main}; finished work is recorded, the next command settles the rest"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 
 from errata.engines.failures import cause_of, classify_error, comes_from_java
-from errata.engines.files.changes import build_source_changed
+from errata.engines.files.changed_sources import build_source_changed
 from errata.engines.files.source import FileSource
 from errata.engines.spark.columns import partition_name
 from errata.engines.spark.compute.lineage import build_context, build_lineage, deterministic_id, stamp
