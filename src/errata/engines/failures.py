@@ -171,7 +171,7 @@ def find_corrupt_file(error: BaseException, where: str) -> SourceCorrupt | None:
     return SourceCorrupt(
         f"{where}: {found[1]} cannot be read: {cause_of(error)}",
         state="nothing of this chunk was staged; main is unchanged",
-        hint="restore the file, then plan again: a file that was repaired is another file",
+        hint="restore the file; a plan has to be made again, because a file that was repaired is another file",
         path=found[1],
     )
 

@@ -41,9 +41,9 @@ def build_transform_error(
 
 
 def _advise(work: ChunkWork) -> str:
-    product = work.manifest.product
     if work.is_trial:
-        return f"correct it, then: errata try {product} {','.join(work.chunk.partitions[:3])}"
+        return "correct it"
+    product = work.manifest.product
     return f'correct it; a plan seals its code, so: errata plan {product} … --supersede {work.run_id} --reason "…"'
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from errata.engines.failures import classify_error
 from errata.engines.files.changed_sources import build_source_changed
 from errata.engines.files.source import FileSource
+from errata.engines.output_advice import advise_on_output
 from errata.engines.spark.compute.lineage import build_context, build_lineage
 from errata.engines.spark.compute.transforms import load_transform
 from errata.engines.transform_errors import build_transform_error
@@ -229,13 +230,16 @@ def conform_rows(rows: Sequence[Mapping[str, Any]], target: TargetPin, *, may_le
     fixed = {*target.required, *target.key, target.column}
     missing = [name for name in target.columns if rows and name not in names]
     problems = [f"column {name} is missing" for name in missing if not may_leave_out or name in fixed]
-    problems += [f"column {name} is not in {target.table}" for name in names if name not in target.columns]
+    unknown = [name for name in names if name not in target.columns]
+    problems += [f"column {name} is not in {target.table}" for name in unknown]
+    misfits = dict[str, str]()
     made = list[dict[str, Any]]()
     for row in rows if not problems else ():
         try:
             made.append({name: fit_value(row.get(name), kind) for name, kind in target.columns.items()})
         except TypeError as misfit:
             wrong = next(name for name, kind in target.columns.items() if not _fits(row.get(name), kind))
+            misfits[wrong] = target.columns[wrong]
             problems.append(f"column {wrong}: {misfit}")
             break
     problems += [
@@ -247,7 +251,7 @@ def conform_rows(rows: Sequence[Mapping[str, Any]], target: TargetPin, *, may_le
         raise OutputContract(
             f"the transform's output does not match {target.table}: {'; '.join(problems)}",
             state=_UNSTAGED,
-            hint="select exactly the target's columns at the end of the transform, then plan again",
+            hint=advise_on_output(misfits, missing, unknown) or "give the column a value in every row",
             problems=problems,
         )
     return made

@@ -181,9 +181,9 @@ def refuse_foreign_partitions(work: ChunkWork, found: Collection[str]) -> None:
     target, owned = work.manifest.target, set(work.chunk.partitions)
     if foreign := sorted(set(found) - owned):
         raise ForeignPartition(
-            f"chunk {work.chunk.chunk_id} produced rows for {', '.join(foreign[:10])}"
+            f"{work.where} produced rows for {', '.join(foreign[:10])}"
             f"{' and more' if len(foreign) > 10 else ''}; expected only {format_ranges(target.grain, owned)}",
             state="its output is not adopted; main is unchanged",
-            hint="filter the transform's output to ctx.partitions, then plan again",
+            hint="filter the transform's output to ctx.partitions",
             partitions=foreign,
         )

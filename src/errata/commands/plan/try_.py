@@ -7,19 +7,23 @@ table from changes do not apply, because nothing is changed; those that no run c
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
 from errata.approval.permissions import require_role
 from errata.commands.plan.plan import draft_plan
 from errata.commands.plan.show import refused_view
-from errata.errors import PlanRefused
+from errata.errors import ChunkError, ErrataError, OutOfMemory, PlanRefused
 from errata.gate.diff.movements import build_metric_moves
 from errata.gate.verdict.findings import CandidateSummary
 from errata.gate.verdict.judge import judge_candidate
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk, Override, count_untouched_partitions
-from errata.model.partition import format_ranges
+from errata.model.partition import format_partition_list, format_ranges
 from errata.model.product import Role
+from errata.planning.build import Plan
+from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.request import RULES, Request
 from errata.ports.compute import TRIAL, ChunkWork
 from errata.views.diff import DiffView
@@ -48,7 +52,7 @@ def try_partitions(
             f"the trial was refused: {'; '.join(f'{verdict.rule}: {verdict.message}' for verdict in refused)}",
             state="nothing was computed",
             hint="\n".join(dict.fromkeys(line for verdict in refused for line in verdict.look[:1])),
-            plan=refused_view(workspace.product(product), plan),
+            plan=refused_view(workspace.product(product), replace(plan, verdicts=_leave_out_overridden(plan))),
         )
     # imported late: the SQL parser takes half a second to import
     from errata.gate.measure.scan_plan import compile_plan
@@ -57,15 +61,16 @@ def try_partitions(
     chunk = Chunk(TRIAL, manifest.partitions, 0, 0)
     work = ChunkWork(TRIAL, manifest, plan.digest, chunk, TRIAL, plan.parts)
     base = manifest.target.base_snapshot_id
-    workspace.engines.chunks.check_sources(work)
-    with workspace.engines.chunks.trial(work) as (measurer, rows):
-        refuse_foreign_partitions(work, rows)
-        workspace.narrate("measuring it and comparing it with main")
-        numbers = measurer.measure(manifest, compile_plan(manifest), candidate_snapshot=TRIAL, prior_snapshot=base)
-        made = {name: rows.get(name, 0) for name in manifest.partitions}
-        facts = CandidateSummary(made, manifest.target.columns, is_trial=True)
-        verdict = judge_candidate(manifest, numbers, facts)
-        found = measurer.diff(manifest, TRIAL, base, manifest.partitions, sample, numbers)
+    with _told_for_a_trial(work):
+        workspace.engines.chunks.check_sources(work)
+        with workspace.engines.chunks.trial(work) as (measurer, rows):
+            refuse_foreign_partitions(work, rows)
+            workspace.narrate("measuring it and comparing it with main")
+            numbers = measurer.measure(manifest, compile_plan(manifest), candidate_snapshot=TRIAL, prior_snapshot=base)
+            made = {name: rows.get(name, 0) for name in manifest.partitions}
+            facts = CandidateSummary(made, manifest.target.columns, is_trial=True)
+            verdict = judge_candidate(manifest, numbers, facts)
+            found = measurer.diff(manifest, TRIAL, base, manifest.partitions, sample, numbers)
     return TryView(
         product=manifest.product,
         transform=f"{manifest.code.call} {manifest.code.version}",
@@ -86,6 +91,27 @@ def try_partitions(
             build_metric_moves(manifest, numbers, manifest.partitions),
         ),
     )
+
+
+@contextmanager
+def _told_for_a_trial(work: ChunkWork) -> Iterator[None]:
+    """Make errors of the computation true for a trial: there is no chunk to stage or split, and no plan to repeat."""
+    try:
+        yield
+    except ErrataError as error:
+        error.state = "nothing was written"
+        listed = format_partition_list(work.manifest.target.grain, work.chunk.partitions)
+        again = f"errata try {work.manifest.product} {listed}"
+        if isinstance(error, OutOfMemory):
+            error.hint = "try fewer partitions at a time, or raise spark.driver.memory or spark.executor.memory"
+        elif isinstance(error, ChunkError):
+            error.hint = f"{error.hint}\nthen: {again}" if error.hint else again
+        raise
+
+
+def _leave_out_overridden(plan: Plan) -> tuple[GuardrailResult, ...]:
+    """The results that decide about a trial; it overrides the other rules itself, and nobody asked for that."""
+    return tuple(result for result in plan.verdicts if result.rule in _ENFORCED_RULES or result.level == "refuse")
 
 
 def _build_request(product: str, actor: Actor, partitions: str | Sequence[str]) -> Request:

@@ -25,7 +25,7 @@ def build_source_changed(work: ChunkWork, count: int, problems: Sequence[str]) -
 
 def _advise(work: ChunkWork) -> str:
     if work.is_trial:
-        return f"try again: errata try {work.manifest.product} {','.join(work.chunk.partitions[:3])}"
+        return "a file changed while the trial began"
     return (
         f"put the files back as they were, with their modification time, and errata retry {work.run_id}, "
         f"or plan again with --supersede {work.run_id}"

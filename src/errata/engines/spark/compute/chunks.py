@@ -120,10 +120,9 @@ class SparkChunkEngine:
 
     def explain(self, work: ChunkWork, error: Exception) -> ErrataError:
         """See the port."""
-        where = f"chunk {work.chunk.chunk_id}"
-        known = classify_error(error, where, self._runtime.exit_code)
+        known = classify_error(error, work.where, self._runtime.exit_code)
         return known or EngineError(
-            f"{where} could not be staged: {cause_of(error)}",
+            f"{work.where} failed: {cause_of(error)}",
             state="nothing of this chunk was adopted; main is unchanged",
             hint=f"log: {self._runtime.log}",
         )

@@ -131,5 +131,5 @@ def find_merge_violation(error: BaseException, where: str) -> OutputContract | N
     return OutputContract(
         f"{where}: {found[1].strip()}; it is not clear which row of the key wins",
         state="nothing of this chunk was staged; main is unchanged",
-        hint="give every change a key and a version of its own, in the transform or by a row rule, then plan again",
+        hint="give every change a key and a version of its own, in the transform or by a row rule",
     )

@@ -12,6 +12,7 @@ import re
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
+from errata.engines.output_advice import advise_on_output
 from errata.errors import OutputContract
 from errata.model.manifest import TargetPin
 from errata.model.partition_sql import quoted
@@ -19,10 +20,6 @@ from errata.model.types import from_spark_scalar, is_assignable, to_spark_scalar
 
 _REQUIRED = re.compile(r"errata: (column \S+ of \S+ is required)")
 _UNSTAGED_STATE = "nothing of this chunk was staged; main is unchanged"
-_LEFT_OUT_HINT = (
-    "select exactly the target's columns at the end of the transform, then plan again; a column that is gone for good "
-    'is written as NULL by a plan with --override schema="WHY"'
-)
 
 
 def conform_output(
@@ -44,20 +41,19 @@ def conform_output(
         for name in left_out
         if not may_leave_out or name in fixed
     ]
-    problems += [f"column {name} is not in {target.table}" for name in found if name not in target.columns]
-    problems += [
-        f"column {name}: expected {wanted}, found {found[name]}"
+    unknown = [name for name in found if name not in target.columns]
+    problems += [f"column {name} is not in {target.table}" for name in unknown]
+    misfits = {
+        name: wanted
         for name, wanted in target.columns.items()
         if name in found and not is_assignable(found[name], wanted)
-    ]
+    }
+    problems += [f"column {name}: expected {wanted}, found {found[name]}" for name, wanted in misfits.items()]
     if problems:
         raise OutputContract(
             f"the transform's output does not match {target.table}: {'; '.join(problems)}",
             state=_UNSTAGED_STATE,
-            hint=_LEFT_OUT_HINT
-            if left_out
-            else "select exactly the target's columns at the end of the transform, then "
-            "plan again; types are never cast for you, with or without an override",
+            hint=advise_on_output(misfits, left_out, unknown),
             problems=problems,
         )
     nullable = {field.name for field in frame.schema.fields if field.nullable}
@@ -78,7 +74,7 @@ def find_null_violation(error: BaseException, where: str) -> OutputContract | No
     return OutputContract(
         f"{where}: {found[1]}, and the transform's output holds NULL in it",
         state=_UNSTAGED_STATE,
-        hint="give the column a value in every row, then plan again; the table itself may be made to allow NULL",
+        hint="give the column a value in every row; the table itself may be made to allow NULL",
     )
 
 
