@@ -45,6 +45,7 @@ class Grain(StrEnum):
 
 _FORMATS = {Grain.HOUR: "%Y-%m-%dT%H", Grain.DAY: "%Y-%m-%d", Grain.MONTH: "%Y-%m", Grain.YEAR: "%Y"}
 _EXAMPLES = {Grain.HOUR: "2026-01-03T05", Grain.DAY: "2026-01-03", Grain.MONTH: "2026-01", Grain.YEAR: "2026"}
+_DIGIT = re.compile("[0-9]")
 
 
 _DAYS = (date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() - _EPOCH_DAY)
@@ -71,8 +72,10 @@ def parse_partition(grain: Grain, text: str) -> str:
     try:
         start = datetime.strptime(text, _FORMATS[grain]).replace(tzinfo=UTC)
     except ValueError:
+        is_spelt_right = _DIGIT.sub("0", text) == _DIGIT.sub("0", _EXAMPLES[grain])
+        told = f"this {grain} does not exist" if is_spelt_right else f"expected a {grain} such as {_EXAMPLES[grain]}"
         raise UsageError(
-            f"partition {text!r} was refused; expected a {grain} such as {_EXAMPLES[grain]}",
+            f"partition {text!r} was refused; {told}",
             partition=text,
             grain=str(grain),
         ) from None

@@ -300,7 +300,7 @@ def run_view(**changes: object) -> RunView:
 def failed_run() -> RunView:
     failure = {
         "chunk_id": "c0003",
-        "partitions": list(SCOPE[:15]),
+        "partitions": list(reversed(SCOPE[:15])),  # a run begins with the newest
         "code": "source-changed",
         "error": "s3://finsight-raw/transactions/business_date=2026-01-03/part-0.parquet: expected 10421 bytes of "
         "mtime:1767400000, found 10455 bytes",

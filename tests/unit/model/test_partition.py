@@ -115,6 +115,15 @@ def test_what_is_no_partition_is_refused(grain: Grain, text: str):
         parse_partition(grain, text)
 
 
+@pytest.mark.parametrize(
+    "grain, text", [("day", "2026-09-31"), ("day", "2026-02-29"), ("month", "2026-13"), ("hour", "2026-01-03T24")]
+)
+def test_a_time_that_does_not_exist_is_not_called_misspelt(grain: str, text: str) -> None:
+    """The form is right, so an example of it would not help."""
+    with pytest.raises(UsageError, match=f"^partition '{text}' was refused; this {grain} does not exist$"):
+        parse_partition(Grain(grain), text)
+
+
 def test_ranges_are_half_open_and_never_empty():
     """The end is left out; an empty or backward range, or one by value, is refused."""
     assert expand_range(Grain.DAY, "2026-01-30", "2026-02-01") == ("2026-01-30", "2026-01-31")

@@ -45,7 +45,8 @@ def render_run(view: RunView, width: int) -> list[str]:
 def render_failure(failure: Mapping[str, Any], width: int) -> list[str]:
     """One failed chunk: its id, its partitions, and the reason."""
     partitions = failure.get("partitions") or ()
-    scope = " … ".join(dict.fromkeys([*partitions[:1], *partitions[-1:]]))
+    # the oldest first, although a chunk may hold them in the order in which they are computed
+    scope = " … ".join(dict.fromkeys([min(partitions), max(partitions)])) if partitions else ""
     code = failure.get("code")
     lines = flow([f"✗ {failure.get('chunk_id')}", scope, f"[{code}]" if code else ""], width, "  ", "    ")
     return [*lines, *wrap(str(failure.get("error") or "no reason was recorded"), width, "    ")]
