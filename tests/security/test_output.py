@@ -33,7 +33,7 @@ VALUES = {"before", "after", "key", "row", "value", "overrides", "minimum", "max
 COMMANDS: dict[str, tuple[tuple[str, ...], str, Callable[[], Any]]] = {
     "plan": (("plan", "p", "--partitions", "x", "--reason", "r"), "plan", samples.plan),
     "show": (("show", "r"), "show", samples.plan),
-    "approve": (("approve", "r", "--digest", "d"), "approve", samples.decision),
+    "approve": (("approve", "r", "--digest", "d" * 64), "approve", samples.decision),
     "run": (("run", "r"), "run", samples.run_view),
     "validate": (("validate", "r"), "validate", lambda: samples.validation(warn=2, block=2)),
     "diff": (("diff", "r"), "diff", samples.diff),
