@@ -145,3 +145,12 @@ def sha256(content: bytes) -> str:
 def digest_of(value: Any) -> str:
     """The SHA-256 of a value's canonical bytes."""
     return sha256(canonical_bytes(value))
+
+
+def parse_digest(text: str) -> str:
+    """A digest as a person or a program wrote it, in the form in which digests are compared.
+
+    >>> parse_digest(" sha256:8B0468F8 ")
+    '8b0468f8'
+    """
+    return text.strip().removeprefix("sha256:").lower()

@@ -143,8 +143,10 @@ def examine_version(
     else:
         require_partition_column(order.run_id, order.product, target, version)
     # a snapshot never changes, so its files are listed once however often the table is examined
-    is_same = earlier is not None and earlier.snapshot_id == version.snapshot_id
-    files = earlier.remove if earlier is not None and is_same else version.live(order.partitions)
+    if earlier is not None and earlier.snapshot_id == version.snapshot_id:
+        files = earlier.remove
+    else:
+        files = version.live(order.partitions)
     partial = [file for file in files if file.partition is None]
     if partial and not shares_files(target):
         if order.kind == "rollback":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from errata.canonical import parse_digest
 from errata.cli.app.session import Session
 from errata.errors import ApprovalRefused, UsageError
 
@@ -19,7 +20,7 @@ def require_whole_digest(digest: str | None, command: str) -> None:
     """Refuse the beginning of a digest as ``--digest``: it is what a terminal asks for, not what a program passes."""
     if digest is None:
         return
-    found = len(digest.strip().removeprefix("sha256:"))
+    found = len(parse_digest(digest))
     if found != _WHOLE:
         raise UsageError(
             f"{command} was refused; --digest needs all {_WHOLE} characters, found {found}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from errata.approval.break_glass import find_last_break_glass, raise_alarm, require_break_glass
 from errata.approval.permissions import refuse_requester, require_person, require_role
 from errata.approval.quorum import approvals_view, build_quorum_check, evaluate_quorum, quorum_view
+from errata.canonical import parse_digest
 from errata.commands.look.status import show_plan
 from errata.commands.situation import hint_next_step
 from errata.errors import ApprovalRefused
@@ -34,7 +35,7 @@ def approve(
         require_role(workspace, actor, (Role.APPROVER,), "approve", run.run_id)
         require_person(workspace, actor, (Role.APPROVER,), "approve", run.run_id)
         refuse_requester(workspace, actor, run.planned_by, "approve", run.run_id)
-    given = (digest or "").strip().removeprefix("sha256:").lower()
+    given = parse_digest(digest or "")
     if not given:
         raise ApprovalRefused(
             f"approve of {run.run_id} was refused; expected the digest of the plan, found none",

@@ -14,6 +14,7 @@ from errata.approval.release import (
     not_validated_error,
     released_view,
 )
+from errata.canonical import parse_digest
 from errata.commands.situation import hint_next_step
 from errata.errors import ApprovalRefused
 from errata.model.audit import Actor
@@ -34,7 +35,7 @@ def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | N
     found = load_judged_candidate(workspace, run)
     if run.state not in PUBLISHABLE_STATES or found is None or not found.verdict.passed:
         raise audit_refusal(workspace, actor, run, "release", not_validated_error(run, "release", found))
-    given = (digest or "").strip().removeprefix("sha256:").lower()
+    given = parse_digest(digest or "")
     if not given:
         # the person only asks what would be signed, so the refusal is not audited
         raise ApprovalRefused(
