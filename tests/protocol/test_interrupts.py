@@ -83,10 +83,10 @@ class Worker:
         """Press Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
 
-    def read_line(self, start: str) -> str:
-        """The next line of its messages that begins like this."""
+    def read_line(self, words: str) -> str:
+        """The next line of its messages with these words."""
         assert self.process.stderr is not None
-        return next(line.rstrip() for line in self.process.stderr if line.startswith(start))
+        return next(line.rstrip() for line in self.process.stderr if words in line)
 
     def ledger(self) -> Ledger:
         """Its ledger."""
@@ -149,7 +149,7 @@ def test_validate_and_a_hold_end_with_the_first(tmp_path: Path, words: tuple[str
     worker = Worker(tmp_path / "place", *words)
     try:
         if "--wait" in words:
-            worker.read_line("bf-")  # the line that says when the next group goes
+            worker.read_line("group 2  goes")  # after the line that counts groups
         worker.interrupt()
         assert worker.read_line("interrupted:").startswith(said)
         assert worker.process.wait(timeout=30) == 130
