@@ -6,6 +6,7 @@ Commands run in milliseconds on a real ledger. What it says about the table come
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -63,6 +64,7 @@ class MemoryWorld:
     lake: Lake
     days: tuple[str, ...]
     transform: Callable[..., Any]
+    sleep: Callable[[float], None] = time.sleep
     said: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -71,7 +73,11 @@ class MemoryWorld:
     def open(self) -> None:
         """Open the project as its files are now; what hooks recorded before is gone."""
         self.workspace = open_workspace(
-            self.root, build_engines=self._build, now=self.lake.clock, narrate=self.said.append
+            self.root,
+            build_engines=self._build,
+            now=self.lake.clock,
+            sleep=self.sleep,
+            narrate=self.said.append,
         )
         self.client: Client = build_client(self.workspace)
 
@@ -88,6 +94,7 @@ class MemoryWorld:
         chunk_bytes: str = "1MiB",
         product: str = PRODUCT_FILE,
         transform: Callable[..., Any] = build,
+        sleep: Callable[[float], None] = time.sleep,
         rows: int = 3,
         history: bool = True,
         project: str = "",
@@ -112,7 +119,7 @@ class MemoryWorld:
         (root / ".errata/ledger.db").write_bytes(_empty_ledger())
         lake = Lake()
         lake.create(TABLE, COLUMNS, partition=partition, properties=properties)
-        made = cls(root, lake, names, transform)
+        made = cls(root, lake, names, transform, sleep)
         if history:
             made.write_history(names)
         return made

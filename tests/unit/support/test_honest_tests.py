@@ -17,7 +17,6 @@ OTHERS = {"_gateway", "_repr_html_"}
 ALLOWED = {
     "spark/test_live_wins.py": {"setattr"},  # left to replace: the limit of three rebases
     "spark/test_measure.py": {"setattr"},  # left to replace: 20,000 rows in each partition
-    "spark/test_workers.py": {"setattr"},  # left to replace: five seconds before the first retry
     "spark/test_rewrite.py": {"_rewriter", "_write"},  # left to replace: no caller gives it rows that change
     "unit/engines/test_files.py": {
         "_list_partitions",
