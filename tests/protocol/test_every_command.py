@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,27 @@ def test_a_run_goes_from_plan_to_rollback(make_world: Make) -> None:
     assert world.rows() == world.expected()
     assert world.client.rollback(run, reason="undo", as_="bo").state == "rolled_back"
     assert world.rows() == world.wrong()
+
+
+def test_every_command_twice_is_once(make_world: Make) -> None:
+    """Repeating a command gives the same answer, says that it was so already, and changes nothing."""
+    world = make_world(days=2)
+    plan = world.plan()
+    acts: list[Callable[[], Any]] = [
+        world.plan,
+        lambda: world.client.approve(plan.id, digest=plan.digest, as_="bo"),
+        lambda: world.client.run(plan.id, as_="ana"),
+        lambda: world.client.validate(plan.id, as_="ana"),
+        lambda: world.client.publish(plan.id, as_="bo"),
+        lambda: world.client.rollback(plan.id, reason="again", as_="bo"),
+    ]
+    for act in acts:
+        first = act()
+        state = (world.snapshot(), world.refs(), world.client.audit_verify().entries)
+        second = act()
+        assert second.already
+        assert second.state == first.state
+        assert (world.snapshot(), world.refs(), world.client.audit_verify().entries) == state
 
 
 def test_every_view_of_a_run_can_be_made(make_world: Make) -> None:

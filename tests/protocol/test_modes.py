@@ -114,16 +114,24 @@ def test_a_swapped_view_leaves_the_target_alone(make_world: Make) -> None:
 
 
 def test_new_columns_appear_with_the_publication(make_world: Make) -> None:
-    """They are staged on a shadow; until then the table does not have them, and old rows read as NULL afterwards."""
+    """They are staged on a shadow; the second part finds them, and a day that is old or taken back has NULL there."""
 
     def with_events(ctx: Any, raw: Any) -> list[dict[str, Any]]:
         return [{**row, "events": row["n"] * 10} for row in build(ctx, raw)]
 
     product = PRODUCT_FILE.replace("  key: [day, account]\n", "  key: [day, account]\n  add_columns: {events: long}\n")
     world = make_world(days=2, product=product, transform=with_events)
-    run = world.to("validated", world.days[0])
+    run = world.to("validated")
     assert "events" not in {one.name for one in world.table.metadata.schema.fields}
-    world.client.publish(run, as_="bo")
-    held = {str(row["day"]): row["events"] for row in world.table.rows()}
-    assert held == {world.days[0]: 20, world.days[1]: None}
+
+    def held() -> dict[str, int | None]:
+        return {str(row["day"]): row["events"] for row in world.table.rows()}
+
+    world.client.publish(run, partitions=world.days[0], as_="bo")
+    assert held() == {world.days[0]: 20, world.days[1]: None}
+    assert world.client.publish(run, as_="bo").state == "published"
+    assert held() == dict.fromkeys(world.days, 20)
+    world.client.rollback(run, partitions=world.days[1], reason="too early", as_="bo")
+    assert held() == {world.days[0]: 20, world.days[1]: None}
+    assert world.rows() == sorted([*world.expected(world.days[:1]), *world.wrong(world.days[1:])])
     assert world.client.why(TABLE, world.days[0]).history[-1].action == "published"

@@ -206,3 +206,16 @@ def test_a_rollback_that_would_lose_a_later_live_write_is_refused_for_that_day_o
         assert world.client.rollback(run, partitions=day, reason="undo", as_="bo").already
     assert world.client.status(run).state == "published"
     assert [r for r in world.rows() if r[0] != world.days[1]] == world.wrong((world.days[0], world.days[2]))
+
+
+def test_what_was_rolled_back_is_not_published_again(make_world: Make) -> None:
+    """Repeating publish after a rollback is refused; only a new run publishes those partitions."""
+    world = make_world(days=2)
+    run = world.to("published")
+    world.client.rollback(run, reason="wrong", as_="bo")
+    with pytest.raises(ErrataError) as refused:
+        world.client.publish(run, as_="bo")
+    assert refused.value.exit_code == 3
+    again = world.to("published", reason="second try")
+    assert again != run
+    assert world.rows() == world.expected()

@@ -86,6 +86,7 @@ def test_readers_see_new_columns_with_the_publication_and_not_before(make_world:
     assert dict(again.new_columns) == {}
 
 
+@pytest.mark.slow
 def test_the_second_part_finds_the_columns_and_a_rollback_leaves_them(world_at: WorldAt) -> None:
     """Days published later join the same columns; a day taken back has NULL there, the others keep their values."""
     world, run = world_at("validated", days=3, product=PRODUCT, transform=BUILD)

@@ -16,7 +16,7 @@ import pytest
 from errata.engines.spark.measure import grouped_totals as groups
 from errata.engines.spark.measure.aggregates import PartitionGrouping
 from errata.engines.spark.measure.measurer import SparkMeasurer
-from errata.errors import UsageError, ValidationRejected
+from errata.errors import UsageError
 from errata.gate.measure.scan_plan import compile_plan
 from errata.gate.verdict.findings import CandidateSummary
 from errata.gate.verdict.judge import judge_candidate
@@ -24,7 +24,8 @@ from errata.model.manifest import Manifest
 from errata.model.partition import Grain
 from errata.model.product import Control, GroupKey, Reconciliation
 from errata.ports.measure import CANDIDATE, CONTROL, PRIOR, GroupedTotal, Scan
-from support.world import PRODUCT_FILE, World
+from protocol import test_controls
+from support.world import World
 from unit.gate.manifests import input_pin, manifest, target_pin
 
 if TYPE_CHECKING:
@@ -209,39 +210,7 @@ def test_values_of_groups_have_one_spelling(spark: SparkSession) -> None:
     ]
 
 
-GATED = (
-    PRODUCT_FILE
-    + 'control:\n  - {name: usual rows, metric: "count(*)", weeks: 2, least: 4}\n'
-    + '  - {name: usual gross, metric: "sum(gross)", weeks: 2, least: 4}\n'
-).replace(
-    "lineage_columns",
-    '  - {name: by account, input: raw, source: "sum(amount)", target: "sum(gross)", by: [account]}\n'
-    '  - {name: month, input: raw, source: "count(*)", target: "sum(n)", per: run,\n'
-    "     by: {month: \"date_trunc('MONTH', day)\"}, where: \"account <> 'nobody'\"}\n"
-    "lineage_columns",
-)
-
-
+@pytest.mark.slow
 def test_a_run_shows_its_controls_in_the_plan_and_in_the_verdict(make_world: Callable[..., World]) -> None:
-    """The history is doubled, so the corrected day differs from its controls, which the finding names."""
-    world = make_world(days=39, product=GATED)
-    plan = world.plan(world.days[24])
-    assert {key: plan.gate[key] for key in ("controls", "control_partitions", "short_of_controls")} == {
-        "controls": 2,
-        "control_partitions": 4,
-        "short_of_controls": 0,
-    }
-    assert world.to("staged", world.days[24]) == plan.id
-    with pytest.raises(ValidationRejected) as caught:
-        world.client.validate(plan.id, as_="ana")
-    checks = {check["name"]: check for check in caught.value.fields["validation"].checks}
-    assert (checks["usual gross"]["level"], checks["usual gross"]["value"]) == ("warn", "-3.81")
-    assert checks["usual gross"]["message"].endswith(
-        "controls 2026-01-11: 12.54, 2026-01-18: 13.38, 2026-02-01: 15.06, 2026-02-08: 15.90"
-    )
-    assert {name: checks[name]["level"] for name in ("by account", "month", "usual rows")} == {
-        "by account": "ok",
-        "month": "ok",
-        "usual rows": "ok",
-    }
-    assert checks["month"]["partition"] is None
+    """As on tables in memory: the finding names the controls and their numbers."""
+    test_controls.test_a_run_shows_its_controls_in_the_plan_and_in_the_verdict(make_world)

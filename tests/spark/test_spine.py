@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from errata.errors import ErrataError
+from protocol import test_every_command, test_undo
 from support.world import World
 from support.worlds import WorldAt
 
@@ -52,34 +51,13 @@ def test_three_days_are_taken_back_and_the_others_stay_corrected(world_at: World
     assert [r for r in rows if r[1] == "live"]
 
 
+@pytest.mark.slow
 def test_every_command_twice_is_once(make_world: Callable[..., World]) -> None:
-    """Repeating a command gives the same answer, says that it was so already, and changes nothing."""
-    world = make_world(days=2)
-    plan = world.plan()
-    acts: list[Callable[[], Any]] = [
-        world.plan,
-        lambda: world.client.approve(plan.id, digest=plan.digest, as_="bo"),
-        lambda: world.client.run(plan.id, as_="ana"),
-        lambda: world.client.validate(plan.id, as_="ana"),
-        lambda: world.client.publish(plan.id, as_="bo"),
-        lambda: world.client.rollback(plan.id, reason="again", as_="bo"),
-    ]
-    for act in acts:
-        first = act()
-        state = (world.snapshot(), world.refs(), world.client.audit_verify().entries)
-        second = act()
-        assert second.already
-        assert second.state == first.state
-        assert (world.snapshot(), world.refs(), world.client.audit_verify().entries) == state
+    """As on tables in memory: the same answer, and nothing changes."""
+    test_every_command.test_every_command_twice_is_once(make_world)
 
 
-def test_what_was_rolled_back_is_not_published_again(world_at: WorldAt) -> None:
-    """Repeating publish after a rollback is refused; only a new run publishes those partitions."""
-    world, run = world_at("published", days=2)
-    world.client.rollback(run, reason="wrong", as_="bo")
-    with pytest.raises(ErrataError) as refused:
-        world.client.publish(run, as_="bo")
-    assert refused.value.exit_code == 3
-    again = world.to("published", reason="second try")
-    assert again != run
-    assert world.rows() == world.expected()
+@pytest.mark.slow
+def test_what_was_rolled_back_is_not_published_again(make_world: Callable[..., World]) -> None:
+    """As on tables in memory: only a new run publishes those partitions."""
+    test_undo.test_what_was_rolled_back_is_not_published_again(make_world)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from errata.errors import UsageError
+from protocol import test_why
 from support.terminal import text
 from support.world import PRODUCT_FILE, TABLE, World
 from support.worlds import WorldAt
@@ -44,39 +45,16 @@ def test_a_key_is_accepted_as_the_diff_prints_it(make_world: Make) -> None:
     assert printed["seen"] == "2026-01-01T03:04:05.500000+00:00"
     (found,) = [e for e in world.client.why(TABLE, world.days[0], key=printed).history if e.action == "published"]
     assert (found.after or {})["account"] == "a1"
-    for changed in ({"price": "−1,204.50"}, {"is_open": "false"}, {"seen": "2026-01-01 03:04:05.5"}):
-        (found,) = [
-            e for e in world.client.why(TABLE, world.days[0], key=printed | changed).history if e.action == "published"
-        ]
-        assert (found.after or {})["account"] == "a1"
+    changed = {"price": "−1,204.50", "is_open": "false", "seen": "2026-01-01 03:04:05.5"}
+    (found,) = [
+        e for e in world.client.why(TABLE, world.days[0], key=printed | changed).history if e.action == "published"
+    ]
+    assert (found.after or {})["account"] == "a1"
     for wrong in ("seen=noon", "price=much", "is_open=perhaps"):
         code, told = text(world, f"errata why {TABLE} {world.days[0]} --key {wrong}")
         assert (code, told.startswith(f"error[usage]: --key {wrong.partition('=')[0]}=")) == (2, True), told
     with pytest.raises(UsageError):
         world.client.why(TABLE, world.days[0], key={"day": "17.01.2026"})
-
-
-def test_a_rollback_is_told_with_its_own_people_and_live_writes_are_told_too(world_at: WorldAt) -> None:
-    """Published by bo, taken back by cy, then written by a job and compacted: who did what, in the order of main."""
-    world, run = world_at("published", days=2)
-    day, other = world.days
-    world.client.rollback(run, partitions=day, reason="wait for the bank", as_="cy")
-    world.live(day, account="late")
-    world.live(other, account="late")
-    world.sql("CALL lake.system.rewrite_data_files(table => 'fin.sales', options => map('rewrite-all','true'))")
-    history = world.client.why(TABLE, day).history
-    assert [one.action for one in history] == ["live", "published", "rolled_back", "live"]
-    _, published, back, late = history
-    assert (published.published_by, published.approved_by, published.requested_by) == ("bo", "bo", "ana")
-    assert (back.rolled_back_by, back.reason) == ("cy", "wait for the bank")
-    assert (back.published_by, back.approved_by, back.requested_by, back.released_by) == (None, None, None, None)
-    assert (back.checks_passed, back.manifest_digest) == (None, None)
-    assert (late.added_rows, late.removed_rows, late.run_id) == (1, 0, None)
-    assert [one.action for one in world.client.why(TABLE, other).history] == ["live", "published", "live"]
-    code, told = text(world, f"errata why {TABLE} {day}")
-    assert code == 0
-    assert "rolled back by cy" in told
-    assert "+1 −0 rows" in told
 
 
 def test_a_live_write_is_told_of_the_row_that_it_changed_and_of_no_other(world_at: WorldAt) -> None:
@@ -91,14 +69,10 @@ def test_a_live_write_is_told_of_the_row_that_it_changed_and_of_no_other(world_a
     assert [one.action for one in same] == ["live", "published"]
 
 
-TWO_CURRENCIES = PRODUCT_FILE.replace("key: [day, account]", "key: [day, account, n]").replace(
-    "columns: [day, account]", "columns: [day, account, n]"
-)
-
-
+@pytest.mark.slow
 def test_a_part_of_the_key_shows_each_row_by_itself(make_world: Make) -> None:
     """Two rows of one account are two histories, also when only one of them is left; none is made of both."""
-    world = make_world(days=1, product=TWO_CURRENCIES)
+    world = make_world(days=1, product=test_why.TWO_CURRENCIES)
     day = world.days[0]
     world.sql(f"INSERT INTO {TABLE} VALUES (date'{day}', 'a1', 50.00, bigint(7), null, null)")
     world.to("published")
@@ -126,9 +100,7 @@ def test_what_cannot_name_a_row_is_refused(world_at: WorldAt) -> None:
     assert (code, "expected columns of the key of fin.sales: day, account" in told) == (2, True), told
 
 
-def test_many_rows_are_shown_up_to_a_number_and_that_is_said(world_at: WorldAt) -> None:
-    """The note names the column that tells them apart."""
-    world, _ = world_at("published", days=1, rows=25)
-    view = world.client.why(TABLE, world.days[0], key={"day": world.days[0]})
-    assert len(view.rows) == 20
-    assert "only 20 of the matching rows are shown; --key account=… narrows them down" in view.note
+@pytest.mark.slow
+def test_a_rollback_is_told_with_its_own_people_and_live_writes_are_told_too(make_world: Make) -> None:
+    """As on tables in memory: who did what, in the order of main."""
+    test_why.test_a_rollback_is_told_with_its_own_people_and_live_writes_are_told_too(make_world)

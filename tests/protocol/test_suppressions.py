@@ -8,22 +8,16 @@ import pytest
 
 from errata.errors import StateRefused
 from errata.model.refs import undo_branch
-from errata.testing import FakeSuppressions, arm
-from support.world import World
+from errata.testing import arm
+from support.memory_world import MemoryWorld as World
 
 Make = Callable[..., World]
-
-
-def listed(world: World) -> FakeSuppressions:
-    fake = FakeSuppressions()
-    world.engines.suppressions = fake  # type: ignore[misc]
-    return fake
 
 
 def test_a_list_that_grew_after_the_verdict_stops_the_publication(make_world: Make) -> None:
     """Also when it grows between the intent and the commit; judged again, it is published under the new watermark."""
     world = make_world(days=2)
-    fake = listed(world)
+    fake = world.engines.suppressions
     run = world.to("validated")
     head = world.snapshot()
     fake.suppress("ann")
@@ -46,7 +40,7 @@ def test_a_list_that_grew_after_the_verdict_stops_the_publication(make_world: Ma
 def test_a_candidate_with_rows_of_someone_on_the_list_is_refused(make_world: Make) -> None:
     """Judging again does not help; a published part and its rest are asked alike."""
     world = make_world(days=2)
-    fake = listed(world)
+    fake = world.engines.suppressions
     run = world.to("validated")
     world.client.publish(run, partitions=world.days[0], as_="bo")
     fake.suppress("ann", world.days[1])
@@ -62,14 +56,14 @@ def test_a_candidate_with_rows_of_someone_on_the_list_is_refused(make_world: Mak
 def test_a_rollback_does_not_bring_back_someone_on_the_list(make_world: Make) -> None:
     """The partition is refused and the others go back; what is asked about are the files that would return."""
     world = make_world(days=2)
-    fake = listed(world)
+    fake = world.engines.suppressions
     run = world.to("published")
     fake.suppress("ann", world.days[0])
     head = world.snapshot()
     with pytest.raises(StateRefused, match=f"bring back rows of suppressed subjects in {world.days[0]}"):
         world.client.rollback(run, reason="undo", as_="bo")
     assert world.snapshot() == head
-    undo = str(world.table().metadata.refs[undo_branch(world.publication(run))].snapshot_id)
+    undo = world.table.metadata.refs[undo_branch(world.publication(run))].snapshot_id
     assert fake.asked[-1].keys() == {undo}
     back = world.client.rollback(run, partitions=world.days[1], reason="undo", as_="bo")
     assert back.partitions == (world.days[1],)
