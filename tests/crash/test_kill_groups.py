@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import signal
-from collections.abc import Callable
 from datetime import datetime
 
 import pytest
@@ -13,7 +12,6 @@ from support.attached import start
 from support.world import PRODUCT_FILE, World
 from support.worlds import WorldAt
 
-Make = Callable[..., World]
 pytestmark = [pytest.mark.spark]
 GROUPED = PRODUCT_FILE.replace("{mode: replace_partitions,", "{mode: replace_partitions, groups: {size: 1, hold: 1s},")
 
@@ -48,11 +46,11 @@ def test_killed_among_groups_each_is_published_once_and_the_hold_is_kept(world_a
     ],
 )
 def test_killed_while_naming_a_candidate_the_command_ends_it_and_cleanup_finds_all(
-    make_world: Make, point: str
+    world_at: WorldAt, point: str
 ) -> None:
     """Main was never touched; what was made is on the record before it is made, so nothing is left behind."""
-    world = make_world(days=1)
-    before, run = world.rows(), world.to("validated")
+    world, run = world_at("validated", days=1)
+    before = world.rows()
     _killed(world, point, "publish", run, "--dark", "--compare", "--name", "preview", "--yes", person="bo")
     assert world.rows() == before
     assert ("preview" in world.refs()) == (point != "dark.after_intent")

@@ -213,7 +213,7 @@ def _by_place(found: list[Measurement]) -> dict[str, dict[str, str | None]]:
 
 
 @settings(
-    max_examples=3,
+    max_examples=2,
     deadline=None,
     phases=(Phase.generate,),  # each try is some Spark jobs; a failure is small enough as it is
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
