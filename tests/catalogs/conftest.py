@@ -14,13 +14,20 @@ from support.lakes import Lake, postgres_lake, rest_lake
 from support.postgres import INSTALL, PostgresServer, server_programs
 from support.rest import RestCatalogServer
 
+ON_POSTGRES = "test_two_publishers_of_one_scope_do_not_both_commit"
+"""The test of a suite that runs on PostgreSQL by default; all run on SQLite, the other catalog in a database."""
 
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this directory carries the marker ``spark``."""
+    """Everything in this directory carries the marker ``spark``, and suites on PostgreSQL mostly ``slow`` as well."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.spark)
+            is_suite = item.path.name == "test_publish_on_every_catalog.py"
+            if is_suite and item.name.endswith("[postgres]") and not item.name.startswith(ON_POSTGRES):
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

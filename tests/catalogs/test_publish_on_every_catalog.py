@@ -6,6 +6,9 @@ Only the world that they run in differs. The rest of those suites runs on these 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 from protocol import test_conflicts
 from protocol.test_conflicts import (
@@ -30,6 +33,17 @@ __all__ = [
     "test_three_days_are_taken_back_and_the_others_stay_corrected",
     "test_two_publishers_of_one_scope_do_not_both_commit",
 ]
+
+
+@pytest.fixture
+def world_at(make_world: Callable[..., World]) -> Callable[..., tuple[World, str]]:
+    """A small governed lake on this catalog, and its run in this state."""
+
+    def make(state: str, partitions: str | None = None, **options: Any) -> tuple[World, str]:
+        world = make_world(**options)
+        return world, "" if state == "new" else world.to(state, partitions)
+
+    return make
 
 
 def test_a_live_write_into_the_scope_is_a_conflict_and_the_rest_can_go_out(make_world: Callable[..., World]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from catalogs.test_publish_on_every_catalog import world_at
 from crash.test_kill import (
     test_killed_while_publishing_it_is_published_once,
     test_killed_while_rolling_back_it_is_taken_back_once,
@@ -16,6 +17,7 @@ from spark import test_undo as undo_on_disk
 __all__ = [
     "test_killed_while_publishing_it_is_published_once",
     "test_killed_while_rolling_back_it_is_taken_back_once",
+    "world_at",
 ]
 
 pytestmark = pytest.mark.slow
