@@ -57,7 +57,7 @@ def tables(world: World) -> set[str]:
     return {row.tableName for row in world.sql("SHOW TABLES IN lake.fin")}
 
 
-@pytest.mark.parametrize("how", ["hides", "drops"])
+@pytest.mark.parametrize("how", ["hides", pytest.param("drops", marks=pytest.mark.slow)])
 def test_a_plan_on_a_catalog_that_does_not_keep_its_tag_is_refused(
     make_world: Make, proxies: list[FaultyProxy], how: str
 ):
@@ -100,7 +100,7 @@ def test_a_catalog_that_forbids_tags_is_a_warning_and_the_plan_stands(make_world
     assert "cannot be tagged: ForbiddenError" in pin["warning"]
 
 
-@pytest.mark.parametrize("how", ["keeps", "hides", "drops"])
+@pytest.mark.parametrize("how", ["keeps", pytest.param("hides", marks=pytest.mark.slow), "drops"])
 def test_the_doctor_tries_branches_and_tags_on_a_table_that_is_gone_afterwards(
     make_world: Make, proxies: list[FaultyProxy], how: str
 ):

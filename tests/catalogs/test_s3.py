@@ -102,7 +102,7 @@ def test_a_correction_on_s3_reads_pinned_objects_and_is_published_and_taken_back
     assert in_files(world.root) == []
 
 
-@pytest.mark.parametrize("what", ["overwritten", "missing"])
+@pytest.mark.parametrize("what", ["overwritten", pytest.param("missing", marks=pytest.mark.slow)])
 def test_an_object_that_is_not_the_planned_one_fails_its_chunk_by_name(make_world: Make, s3: MotoServer, what: str):
     """Also when it has the size it had: its ETag tells. The other chunks go on, and nothing reaches main."""
     world = make_world(days=2, product=PRODUCT, chunk_bytes="1")

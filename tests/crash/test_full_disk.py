@@ -119,9 +119,9 @@ def world_on(make_disk: Callable[[str], Disk], make_world: Make, tmp_path: Path)
 @pytest.mark.parametrize(
     "place, point, how",
     [
-        ("warehouse", "stage.before_commit", "fill"),
         ("ledger", "stage.after_commit", "fill"),
-        ("cache", "chunk.after_claim", "fill"),
+        pytest.param("warehouse", "stage.before_commit", "fill", marks=pytest.mark.slow),
+        pytest.param("cache", "chunk.after_claim", "fill", marks=pytest.mark.slow),
     ],
 )
 def test_a_run_without_room_parks_and_goes_on(

@@ -37,8 +37,11 @@ AT = {
     "rollback": [name for name in NAMES if name.startswith("rollback.") and not name.endswith(".after_carry")],
 }
 
-# of commands that change nothing for readers, one each; protocol/test_boundaries.py fails at all of them
+# of commands that change nothing for readers, one each, of the others around the intent and the commit;
+# protocol/test_boundaries.py fails at all of them, and faults/test_matrix.py at all of the others on Iceberg
 QUICK = {"plan.after_record", "stage.after_commit", "candidate.after_commit"}
+QUICK |= {"publish.after_intent", "publish.before_commit", "publish.after_commit"}
+QUICK |= {"rollback.before_commit", "rollback.after_commit"}
 
 LEDGER = ("ledger.before_commit", "ledger.after_commit")  # passed by every command, many times
 
@@ -103,7 +106,7 @@ def test_killed_while_validating_the_verdict_is_the_same(at: At, point: str) -> 
     _finish(world, run)
 
 
-@pytest.mark.parametrize("point", AT["publish"])
+@pytest.mark.parametrize("point", _mostly_slow(AT["publish"]))
 def test_killed_while_publishing_it_is_published_once(at: At, point: str) -> None:
     """Wholly old or wholly new right after the kill; once published after the same command."""
     world, run = at("validated")
@@ -128,7 +131,7 @@ def test_killed_while_settling_an_open_intent_the_next_command_settles_it(at: At
 
 @pytest.mark.parametrize(
     "command",
-    [pytest.param(c, id=c.name, marks=[] if c.name in ("run", "publish") else pytest.mark.slow) for c in COMMANDS],
+    [pytest.param(c, id=c.name, marks=[] if c.name == "publish" else pytest.mark.slow) for c in COMMANDS],
 )
 @pytest.mark.parametrize("point", LEDGER)
 def test_killed_at_a_write_to_the_ledger_the_command_goes_on_from_what_was_written(
@@ -140,7 +143,7 @@ def test_killed_at_a_write_to_the_ledger_the_command_goes_on_from_what_was_writt
     ended_right(command, world, run)
 
 
-@pytest.mark.parametrize("point", AT["rollback"])
+@pytest.mark.parametrize("point", _mostly_slow(AT["rollback"]))
 def test_killed_while_rolling_back_it_is_taken_back_once(at: At, point: str) -> None:
     """Wholly corrected or wholly restored right after the kill; restored once after the same command."""
     world, run = at("published")
@@ -186,6 +189,7 @@ def test_a_python_killed_while_its_jvm_waits_in_the_commit_is_settled_by_looking
     assert _publications(world) == 1
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_a_state_from_which_the_same_command_goes_on(at: At) -> None:
     """Ctrl-C while a chunk is computed: exit 130, the chunk is given back, nothing was lost."""
     world, run = at("approved")

@@ -36,9 +36,8 @@ def test_killed_while_carrying_over_the_publication_lands_once(make_world: Make,
     assert _publications(world) == 1
 
 
-@pytest.mark.parametrize(
-    "spec", [pytest.param("", id="unpartitioned", marks=pytest.mark.slow), pytest.param("day", id="deletes")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", [pytest.param("", id="unpartitioned"), pytest.param("day", id="deletes")])
 def test_killed_while_bringing_rows_back_the_rollback_lands_once(make_world: Make, spec: str) -> None:
     """Rows that shared files, and rows whose files carry deletes, come back once."""
     world = make_world(days=2, spec=spec, properties=MERGE_ON_READ)

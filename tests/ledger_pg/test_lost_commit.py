@@ -14,7 +14,6 @@ from support.commit_proxy import CommitProxy, Loss
 from support.postgres import PostgresServer
 from unit.ledger.steps import ANA, BO, actions, adopt, bring, must_claim, plan
 
-LOSSES: tuple[Loss, ...] = ("before", "after", "late")
 # A proxy speaks no TLS; the answer to the offer of it would be one byte that is no message.
 PLAIN = "?sslmode=disable&gssencmode=disable"
 
@@ -39,7 +38,7 @@ def ledger(url: str) -> Iterator[Ledger]:
         yield ledger
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["before", "after", pytest.param("late", marks=pytest.mark.slow)])
 def test_each_change_happens_once(ledger: Ledger, proxy: CommitProxy, loss: Loss):
     """Plan, move, claim, heartbeat, adopt, note and part: the caller gets its answer, the log has one entry of each."""
     proxy.losses.append(loss)
@@ -70,7 +69,7 @@ def test_each_change_happens_once(ledger: Ledger, proxy: CommitProxy, loss: Loss
     assert ledger.audit.verify().ok
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", [pytest.param("before", marks=pytest.mark.slow), "after", "late"])
 def test_the_answer_can_be_lost_again_and_again(ledger: Ledger, proxy: CommitProxy, loss: Loss):
     """Also the commit of the try that only looked may be lost; what happened first is what is answered."""
     proxy.losses.extend([loss, "after", loss, "before"])

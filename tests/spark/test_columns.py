@@ -153,8 +153,14 @@ SCATTERED = {
 }
 
 
-@pytest.mark.parametrize("many", [100, MANY])
-@pytest.mark.parametrize("name", SCATTERED)
+@pytest.mark.parametrize(
+    "name, many",
+    [
+        *((name, 100) for name in SCATTERED),
+        *((name, MANY) for name in ("days", "texts")),
+        *(pytest.param(name, MANY, marks=pytest.mark.slow) for name in SCATTERED if name not in ("days", "texts")),
+    ],
+)
 def test_many_scattered_partitions_are_taken_exactly(spark: SparkSession, name: str, many: int) -> None:
     """In groups, and where ranges only cover them: the partitions in between are left out, and NULL stays a choice."""
     kind, grain, text, sql = SCATTERED[name]
@@ -192,7 +198,7 @@ def test_fifty_thousand_scattered_partitions_are_one_readable_plan(spark: SparkS
     assert time.monotonic() - began < 60
 
 
-@pytest.mark.parametrize("spec", ["a", "truncate(2, a)"])
+@pytest.mark.parametrize("spec", ["a", pytest.param("truncate(2, a)", marks=pytest.mark.slow)])
 def test_values_can_be_read_beside_a_null_partition(spark: SparkSession, spec: str) -> None:
     """Several values of a text column are read although the table has a NULL partition, on which Iceberg's IN fails."""
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.beside_null")

@@ -14,6 +14,9 @@ from support.world import TABLE, World
 Make = Callable[..., World]
 MERGE_ON_READ = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
 FORMATS = ["2", pytest.param("3", marks=pytest.mark.slow)]
+EXPIRED = pytest.mark.parametrize(
+    "expired", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["kept", "expired"]
+)
 EXPIRE = (
     "CALL lake.system.expire_snapshots(table => 'fin.sales', older_than => timestamp'2100-01-01', retain_last => 1)"
 )
@@ -42,7 +45,7 @@ def test_an_equality_delete_in_an_empty_partition_of_the_scope_is_a_conflict(mak
     assert rows_by_spark(world) == world.expected(world.days[:1])
 
 
-@pytest.mark.parametrize("expired", [False, True], ids=["kept", "expired"])
+@EXPIRED
 @pytest.mark.parametrize("version", FORMATS)
 def test_a_rollback_does_not_bring_back_what_live_deleted_since(make_world: Make, version: str, expired: bool) -> None:
     """The published day has no such row, so no file has the delete; a delete of before the plan is in nobody's way."""
@@ -84,7 +87,7 @@ def test_a_position_delete_on_a_file_that_was_taken_out_is_a_conflict(make_world
     assert rows_by_spark(world) == world.expected()
 
 
-@pytest.mark.parametrize("expired", [False, True], ids=["kept", "expired"])
+@EXPIRED
 def test_a_rewrite_of_position_deletes_is_no_write(make_world: Make, expired: bool) -> None:
     """Two delete files become one of the same age; the rows are the same."""
     world = make_world(days=1, rows=4, properties=MERGE_ON_READ | {"write.delete.granularity": "partition"})

@@ -14,7 +14,7 @@ Make = Callable[..., World]
 COPY_ON_WRITE = {f"write.{verb}.mode": "copy-on-write" for verb in ("delete", "update", "merge")}
 
 
-@pytest.mark.parametrize("shape", ["partitioned, history cut", "shared files"])
+@pytest.mark.parametrize("shape", [pytest.param("partitioned, history cut", marks=pytest.mark.slow), "shared files"])
 def test_a_rollback_does_not_take_along_what_live_wrote_into_a_column_added_since(
     world_at: WorldAt, shape: str
 ) -> None:
@@ -38,7 +38,11 @@ def test_a_rollback_does_not_take_along_what_live_wrote_into_a_column_added_sinc
     assert _regions(world) == before
 
 
-@pytest.mark.parametrize("change", ["ADD COLUMN region string", "RENAME COLUMN gross TO net"], ids=["empty", "renamed"])
+@pytest.mark.parametrize(
+    "change",
+    ["ADD COLUMN region string", pytest.param("RENAME COLUMN gross TO net", marks=pytest.mark.slow)],
+    ids=["empty", "renamed"],
+)
 def test_a_column_that_is_empty_or_only_renamed_is_no_write(world_at: WorldAt, change: str) -> None:
     """Files were rewritten and history is cut, so content decides: the rows are the same."""
     world, run = world_at("published", days=1)

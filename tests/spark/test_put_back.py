@@ -110,7 +110,7 @@ def forget(at: At, copied: str, end: str) -> tuple[World, str]:
         pytest.param("planned", "staged", marks=slow),
         pytest.param("planned", "rolled_back", marks=slow),
         pytest.param("approved", "staged", marks=slow),
-        ("approved", "validated"),
+        pytest.param("approved", "validated", marks=slow),
         pytest.param("approved", "rolled_back", marks=slow),
         pytest.param("running", "staged", marks=slow),
         pytest.param("running", "validated", marks=slow),
@@ -137,7 +137,7 @@ def test_what_main_no_longer_holds_is_published_under_a_new_id(at: At, copied: s
     [
         pytest.param("staged", marks=slow),
         "validated",
-        "publishing, not landed",
+        pytest.param("publishing, not landed", marks=slow),
         pytest.param("publishing, landed", marks=slow),
         pytest.param("part published", marks=slow),
     ],

@@ -45,7 +45,7 @@ def test_a_table_without_a_snapshot_can_be_filled(world_at: WorldAt) -> None:
     assert world.rows() == []
 
 
-@pytest.mark.parametrize("transform", ["days", "months"])
+@pytest.mark.parametrize("transform", ["days", pytest.param("months", marks=pytest.mark.slow)])
 def test_hidden_partitions_by_time_are_corrected_and_conflicts_found(make_world: Make, transform: str) -> None:
     """``days(ts)`` and ``months(ts)``: scope is a range on the column, and a live append inside it is a conflict."""
     from errata.errors import PublishConflict
@@ -124,7 +124,7 @@ BY_ACCOUNT = (
 )
 
 
-@pytest.mark.parametrize("spec", ["account", "truncate(1, account)"])
+@pytest.mark.parametrize("spec", ["account", pytest.param("truncate(1, account)", marks=pytest.mark.slow)])
 def test_several_text_values_are_corrected_and_restored_beside_a_null_partition(make_world: Make, spec: str) -> None:
     """Rows without a value in source and target do not keep two accounts from being computed, undone and restored."""
     transform = "def build(ctx, raw):\n    return raw.select('day', 'account', 'gross', 'n')\n"

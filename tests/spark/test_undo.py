@@ -13,14 +13,14 @@ from spark.test_mode_guarantees import MODES, Mode
 from spark.test_shapes import HIDDEN, HIDDEN_TRANSFORM
 from support.terminal import text
 from support.world import TABLE, World
+from support.worlds import WorldAt
 
 Make = Callable[..., World]
 
 
-def test_after_publish_and_rollback_no_expiry_takes_a_live_file(make_world: Make) -> None:
+def test_after_publish_and_rollback_no_expiry_takes_a_live_file(world_at: WorldAt) -> None:
     """Expiry by the Spark procedure and by the Java API with retainLast(1) leave every live file there."""
-    world = make_world(days=3)
-    run = world.to("published")
+    world, run = world_at("published", days=2)
     world.client.rollback(run, partitions=world.days[0], reason="undo", as_="bo")
     rows = world.rows()
     _expire_by_java(world)
@@ -32,10 +32,9 @@ def test_after_publish_and_rollback_no_expiry_takes_a_live_file(make_world: Make
     assert world.rows() == world.wrong()
 
 
-def test_the_guard_alone_keeps_an_expiry_from_taking_restored_files(make_world: Make) -> None:
+def test_the_guard_alone_keeps_an_expiry_from_taking_restored_files(world_at: WorldAt) -> None:
     """With every other ref of ours gone, the guard still makes expiry look at what is reachable."""
-    world = make_world(days=2)
-    run = world.to("published")
+    world, run = world_at("published", days=2)
     world.client.rollback(run, reason="undo", as_="bo")
     rows = world.rows()
     for ref in sorted(world.refs() - {"main", GUARD}):
@@ -80,7 +79,11 @@ def _hidden(make_world: Make) -> World:
     return world
 
 
-@pytest.mark.parametrize("shape", [lambda make: make(days=2), _hidden], ids=["date", "instant"])
+@pytest.mark.parametrize(
+    "shape",
+    [lambda make: make(days=2), pytest.param(_hidden, marks=pytest.mark.slow)],
+    ids=["date", "instant"],
+)
 def test_the_statement_that_a_rollback_suggests_ends_what_depends_on_the_guard(
     make_world: Make, shape: Callable[[Make], World]
 ) -> None:
@@ -150,10 +153,9 @@ def _hazards_closed(world: World) -> list[str]:
     return [e.body["why"] for e in world.ledger.audit.entries() if e.action == "hazard.closed"]
 
 
-def test_files_that_an_expiry_took_are_named_and_the_hazard_stays_open(make_world: Make) -> None:
+def test_files_that_an_expiry_took_are_named_and_the_hazard_stays_open(world_at: WorldAt) -> None:
     """A file is deleted while the guard is gone: status warns, doctor names it, nothing is said to be over."""
-    world = make_world(days=2)
-    run = world.to("published")
+    world, run = world_at("published", days=2)
     world.client.rollback(run, reason="undo", as_="bo")
     _without_guard(world)
     (lost,) = world.files()[world.days[0]]
@@ -208,6 +210,7 @@ def test_a_partition_with_delete_files_comes_back_without_the_deleted_rows(make_
     assert world.rows() == old
 
 
+@pytest.mark.slow  # faults/test_reading.py reads beside many of them
 def test_readers_see_the_whole_scope_old_or_the_whole_scope_new(make_world: Make) -> None:
     """A reader that loops through a publication and a rollback never sees a mixture."""
     import threading

@@ -35,7 +35,9 @@ def rows(world: World) -> list[tuple[str, str, int]]:
     return sorted((row["t"], row["account"], row["g"]) for row in found)
 
 
-@pytest.mark.parametrize("kind, spec", [("timestamp", "days(ts)"), ("timestamp_ntz", "hours(ts)")])
+@pytest.mark.parametrize(
+    "kind, spec", [("timestamp", "days(ts)"), pytest.param("timestamp_ntz", "hours(ts)", marks=pytest.mark.slow)]
+)
 def test_a_row_of_the_year_57971_blocks_nothing_but_itself(make_world: Make, kind: str, spec: str) -> None:
     """Publishing, rolling back and planning go on beside it; the plan names it, its file and how to remove it."""
     transform = HIDDEN_TRANSFORM.replace('F.to_timestamp("day")', f'F.to_timestamp("day").cast("{kind}")')

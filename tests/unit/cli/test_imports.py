@@ -75,13 +75,12 @@ def test_help_loads_no_engine_no_ledger_and_no_project(starter: Starter) -> None
 @pytest.mark.parametrize(
     "command, allowed",
     [
-        ("status", LEDGER | PROJECT),
-        ("runs", LEDGER | PROJECT),
+        pytest.param("runs", LEDGER | PROJECT, marks=pytest.mark.slow),
         ("show RUN", LEDGER | PROJECT),
-        ("audit log", LEDGER | PROJECT),
+        pytest.param("audit log", LEDGER | PROJECT, marks=pytest.mark.slow),
         ("status RUN", LEDGER | PROJECT | TABLES),
         ("approve RUN --digest DIGEST", LEDGER | PROJECT | TABLES),
-        ("history lake.shop.daily_sales 2026-01-03", LEDGER | PROJECT | TABLES),
+        pytest.param("history lake.shop.daily_sales 2026-01-03", LEDGER | PROJECT | TABLES, marks=pytest.mark.slow),
         ("why lake.shop.daily_sales 2026-01-03", LEDGER | PROJECT | TABLES),
     ],
 )
@@ -102,6 +101,7 @@ def test_a_command_without_rows_loads_no_spark(starter: Starter, command: str) -
 def test_a_status_loads_no_step_of_a_correction(starter: Starter) -> None:
     """Planning, the gate's rules, the worker and publication are loaded by the commands that run them."""
     modules, _ = _load(starter.root, "status")
+    assert _heavy(modules) <= LEDGER | PROJECT
     steps = (
         "errata.commands.publish.",
         "errata.planning.build",
