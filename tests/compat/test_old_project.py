@@ -126,7 +126,9 @@ def test_answers_about_an_old_run_are_the_same_byte_for_byte(asked: Answer, name
         assert asked(*words, "--json") == expected, golden
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name", [name if name == "half-published" else pytest.param(name, marks=pytest.mark.slow) for name in RUNS]
+)
 def test_pages_about_an_old_run_are_shown(asked: Answer, name: str) -> None:
     """People get an answer as programs do."""
     run = run_ids()[name]
