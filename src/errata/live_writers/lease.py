@@ -76,6 +76,7 @@ def acquire_write_lease(
     wanted, token = _parse_partitions(target.grain, partitions), secrets.token_hex(16)
     owner = current_owner(name)
     ends, said = time.monotonic() + _parse_wait(wait), False
+    workspace.ledger.create()
     # poll with reads, which block no writer; the decision is made by the write transaction that takes the lease
     while (view := describe_freezes(workspace, table, partitions)).frozen or _is_write_blocked(
         workspace, token, target.table, wanted, owner

@@ -27,7 +27,8 @@ PLAIN = (
 NAMES = (
     *PLAIN.split(" "),
     *("jars fetch", "jars archive", "jars check"),
-    *("audit verify", "audit log", "audit head", "audit keygen", "audit erase-person", "erase add", "ledger roles"),
+    *("audit verify", "audit log", "audit head", "audit keygen", "audit erase-person", "erase add"),
+    *("ledger create", "ledger roles"),
     *("evidence export", "evidence verify"),
     *("live check", "live write"),
 )

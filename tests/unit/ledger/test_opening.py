@@ -48,7 +48,7 @@ def test_a_ledger_is_created_once(new_url: str, tmp_path: Path):
 def test_a_ledger_that_is_not_there_is_not_created_unasked(new_url: str, tmp_path: Path):
     """``create=False`` leaves no file, no directory and no table."""
     for _ in range(2):
-        with pytest.raises(NotFound, match="there is no ledger at"):
+        with pytest.raises(NotFound, match="there is no ledger yet at"):
             Ledger.open(new_url, create=False)
     assert list(tmp_path.iterdir()) == []
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from errata.ports.hooks import ProgressListener
 
 MAX_WIDTH = 110
-_COMMAND = re.compile(r"(?<![\w/.-])errata (?=[a-z]+ )")
+_COMMAND = re.compile(r"(?<![\w/.-])errata (?=[a-z]+(?: |$))")
 _COPYABLE = ("next:", "hint:", "errata ", "undo until", "or ", "then ")
 
 THEME = Theme(

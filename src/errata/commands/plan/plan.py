@@ -33,6 +33,7 @@ from errata.workspace import RunContext, Workspace
 
 def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
     """Plan a correction and seal it; the same request on unchanged tables and code gives the same run."""
+    workspace.ledger.create()
     require_role(workspace, actor, (Role.REQUESTER,), "plan")
     request = _resolve_superseded(workspace, request)
     plan = draft_plan(workspace, request)

@@ -44,7 +44,8 @@ def try_partitions(
     workspace.product(product)  # a name that is not known is refused before anything starts
     workspace.narrate("reading the tables while Spark starts")
     workspace.engines.start_early()
-    plan = draft_plan(workspace, _build_request(product, actor, partitions))
+    with workspace.ledger.or_empty() as ledger:
+        plan = draft_plan(replace(workspace, ledger=ledger), _build_request(product, actor, partitions))
     manifest = plan.manifest
     if manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]

@@ -39,6 +39,7 @@ def erase_person(workspace: Workspace, actor: Actor, name: str, reason: str) -> 
 
 def add_erased_subjects(workspace: Workspace, actor: Actor, subjects: Collection[str], reason: str) -> ListedView:
     """Add subjects to the list of erased subjects. Their ids appear in no audit entry or message."""
+    workspace.ledger.create()
     require_role(workspace, actor, (Role.APPROVER,), "erase add")
     _require_reason(reason)
     if any(not subject.strip() for subject in subjects):
