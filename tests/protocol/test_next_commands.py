@@ -277,6 +277,6 @@ def test_a_short_id_is_enough_wherever_a_run_is_taken(make_world: Make) -> None:
     assert world.client.rollback(end, partitions=world.days[0], reason="undo", as_="bo").run_id == run
     again = world.plan(supersede=end)
     assert again.supersedes == run
-    assert world.client.cancel(again.id[-8:], as_="ana").run_id == again.id
+    assert world.client.cancel(again.id[-8:], reason="no longer needed", as_="ana").run_id == again.id
     world.client.cleanup(again.id[-8:], as_="ana")
     assert {entry.run_id for entry in world.client.audit_log()} <= {None, run, again.id}

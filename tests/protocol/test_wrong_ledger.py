@@ -28,7 +28,7 @@ def test_a_first_plan_beside_runs_of_another_ledger_is_refused_until_overridden(
     assert '--override ledger="WHY"' in str(refused.value.hint)
     made = world.plan(overrides={"ledger": "two teams, two ledgers"})
     assert made.overrides == {"ledger": "two teams, two ledgers"}
-    world.client.cancel(made.run_id, as_="ana")
+    world.client.cancel(made.run_id, reason="no longer needed", as_="ana")
     world.configure(WRONG, RIGHT)
 
 
@@ -58,7 +58,7 @@ def test_a_restored_ledger_is_told_and_not_blocked(make_world: Make):
     (told,) = [verdict for verdict in made.verdicts if verdict.rule == "ledger"]
     assert (told.level, later in told.message) == ("warn", True)
     assert "restored from a backup" in told.message
-    world.client.cancel(made.run_id, as_="ana")
+    world.client.cancel(made.run_id, reason="no longer needed", as_="ana")
     world.configure("sqlite:///.errata/copy.db", RIGHT)
 
 

@@ -165,7 +165,7 @@ def test_cancel_now_stops_the_spark_jobs_within_a_heartbeat(world_at: WorldAt, m
     until(lambda: world.client.status(run).chunks.running == 1)
     time.sleep(2)
     began = time.monotonic()
-    assert world.client.cancel(run, now=True, as_="ana").state == "cancelled"
+    assert world.client.cancel(run, reason="no longer needed", now=True, as_="ana").state == "cancelled"
     worker.join(15)
     assert time.monotonic() - began < 15
     assert world.client.status(run).chunks.done == 0
@@ -322,7 +322,7 @@ def test_limits_hold_over_the_whole_run(world_at: WorldAt) -> None:
     worker = Background(world, run)
     until(lambda: any("commits per hour" in line for line in world.said))
     assert world.client.status(run).chunks.done == 2
-    world.client.cancel(run, as_="ana")
+    world.client.cancel(run, reason="no longer needed", as_="ana")
     worker.join()
 
 

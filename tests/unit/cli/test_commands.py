@@ -220,7 +220,7 @@ def test_options_of_a_name_and_of_a_publication_do_not_mix(options: tuple[str, .
     assert (result.code, said in result.err, client.calls) == (2, True, [])
 
 
-DEEDS = {"publish": (), "rollback": ("--reason", "wait"), "cancel": ()}
+DEEDS = {"publish": (), "rollback": ("--reason", "wait"), "cancel": ("--reason", "too late")}
 
 
 @pytest.mark.parametrize("deed", DEEDS)
