@@ -266,7 +266,7 @@ def _check_refs(workspace: Workspace, table: str) -> DoctorCheck:
     try:
         found, unknown = _describe_leftover_refs(workspace, table), find_unknown_runs(workspace, table)
     except ErrataError as error:
-        return DoctorCheck(name, ok=False, found=error.message, hint=error.hint or "errata cleanup")
+        return DoctorCheck(name, ok=False, found=error.message, hint=_choose_hint(error, "errata cleanup"))
     told = f"{describe_unknown_runs(unknown)}; {found}" if unknown else found
     return DoctorCheck(name, not unknown, told, _LEDGER_HINT if unknown else "")
 
@@ -298,7 +298,7 @@ def _check_main(ledger: Ledger, engines: ProjectEngines, table: str) -> Iterator
     try:
         found = find_set_backs(ledger, engines, table)
     except ErrataError as error:
-        yield DoctorCheck(name, ok=False, found=error.message, hint=error.hint or "errata check")
+        yield DoctorCheck(name, ok=False, found=error.message, hint=_choose_hint(error, "errata check"))
         return
     if not found:
         yield DoctorCheck(name, ok=True, found=f"holds what was accepted in {len(accepted)} partitions")
@@ -310,4 +310,9 @@ def _try_check(name: str, look: Callable[[], str], hint: str) -> DoctorCheck:
     try:
         return DoctorCheck(name, ok=True, found=look())
     except ErrataError as error:
-        return DoctorCheck(name, ok=False, found=error.message, hint=error.hint or hint)
+        return DoctorCheck(name, ok=False, found=error.message, hint=_choose_hint(error, hint))
+
+
+def _choose_hint(error: ErrataError, own: str) -> str:
+    """The hint of the error, unless it leads back here."""
+    return error.hint if error.hint and error.hint != "errata doctor" else own

@@ -9,7 +9,7 @@ from typing import Any
 
 from errata.approval.permissions import require_role
 from errata.commands.plan.show import plan_view, refused_view
-from errata.errors import NotFound, PlanRefused, UsageError
+from errata.errors import ErrataError, NotFound, PlanRefused, UsageError
 from errata.failpoints import failpoint
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
@@ -21,7 +21,7 @@ from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_tags
 from errata.planning.estimate import count_busy_seconds, count_worker_cores
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.input_conditions import with_delete_condition, with_row_rules
-from errata.planning.plan_command import format_plan_command, format_possible_plan
+from errata.planning.plan_command import format_corrected_plan, format_plan_command, format_possible_plan
 from errata.planning.request import Request, list_input_partitions, resolve_partitions
 from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
 from errata.planning.rule_check import refuse_flawed_rules
@@ -36,7 +36,11 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
     workspace.ledger.create()
     require_role(workspace, actor, (Role.REQUESTER,), "plan")
     request = _resolve_superseded(workspace, request)
-    plan = draft_plan(workspace, request)
+    try:
+        plan = draft_plan(workspace, request)
+    except UsageError as error:
+        error.hint = error.hint or format_corrected_plan(request, workspace.product(request.product).target.grain)
+        raise
     while ended := _find_ended_run(workspace, plan):
         # the same plan was cancelled or has expired: plan a new run that supersedes it, which changes the digest
         plan = draft_plan(workspace, replace(request, supersede=ended.run_id))
@@ -113,7 +117,15 @@ def _find_ended_run(workspace: Workspace, plan: Plan) -> RunRecord | None:
 
 
 def draft_plan(workspace: Workspace, request: Request) -> Plan:
-    """Plan a request against the current tables and code; only reads."""
+    """Plan a request against the current tables and code; only reads, which every error says."""
+    try:
+        return _draft_plan(workspace, request)
+    except ErrataError as error:
+        error.state = error.state or "nothing was planned; no table was touched"
+        raise
+
+
+def _draft_plan(workspace: Workspace, request: Request) -> Plan:
     product = workspace.product(request.product)
     grain = product.target.grain
     partitions = resolve_partitions(request, grain)
