@@ -44,7 +44,7 @@ THEME = Theme(
 )
 
 
-class _SignHighlighter(RegexHighlighter):
+class SignHighlighter(RegexHighlighter):
     """Colours the signs and words of the output; the text carries the meaning without it."""
 
     base_style = "errata."
@@ -255,7 +255,7 @@ def _build_console(stream: TextIO, world: CliEnvironment) -> Console:
         file=stream,
         width=world.width,
         theme=THEME,
-        highlighter=_SignHighlighter(),
+        highlighter=SignHighlighter(),
         markup=False,
         emoji=False,
         _environ=world.environ,
