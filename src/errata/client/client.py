@@ -128,7 +128,7 @@ class Client(Upkeep):
         """
         return compute.control.resume(self._workspace, self._actor(as_), run_id)
 
-    def cancel(self, run_id: str, *, reason: str = "", now: bool = False, as_: str | None = None) -> views.StateView:
+    def cancel(self, run_id: str, *, reason: str, now: bool = False, as_: str | None = None) -> views.StateView:
         """Cancel a run that is not published; ``now`` also stops running chunks.
 
         Example: client.cancel(run.id, reason="wrong month", as_="ana")

@@ -48,6 +48,7 @@ class RunRecord:
     planned_at: str
     updated_at: str
     audit_seq: int
+    supersedes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

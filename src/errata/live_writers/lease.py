@@ -76,6 +76,7 @@ def acquire_write_lease(
     wanted, token = _parse_partitions(target.grain, partitions), secrets.token_hex(16)
     owner = current_owner(name)
     ends, said = time.monotonic() + _parse_wait(wait), False
+    workspace.ledger.create()
     # poll with reads, which block no writer; the decision is made by the write transaction that takes the lease
     while (view := describe_freezes(workspace, table, partitions)).frozen or _is_write_blocked(
         workspace, token, target.table, wanted, owner
@@ -186,7 +187,7 @@ def _frozen_error(workspace: Workspace, view: FrozenView) -> Frozen:
 def _format_unfreeze_hint(workspace: Workspace, held: FreezeView) -> str:
     """How to end the freeze; a partly published run can no longer be cancelled."""
     if RunState.CANCELLED in RUN_MOVES[workspace.ledger.runs.get(held.run_id).state]:
-        return f"errata cancel {held.run_id} frees them"
+        return f'errata cancel {held.run_id} --reason "…"'
     return (
         f"it is published in part: errata publish {held.run_id} or errata rollback {held.run_id} frees them, or "
         f"{format_moment(held.until)} UTC when nobody works on it"

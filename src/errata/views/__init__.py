@@ -12,7 +12,16 @@ from errata.late_import import build_late_import
 
 if TYPE_CHECKING:
     from errata.views.approval import ApprovalView, BreakGlassView, DecisionView, QuorumView, ReleasedView, ReleaseView
-    from errata.views.audit import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView, ListedView
+    from errata.views.audit import (
+        AuditView,
+        CleanupView,
+        ErasedView,
+        HeadsView,
+        HeadView,
+        KeyView,
+        LedgerView,
+        ListedView,
+    )
     from errata.views.history import (
         AcceptedSpan,
         CommitsView,
@@ -79,6 +88,7 @@ __all__ = [
     "InputView",
     "KeyView",
     "LateInputView",
+    "LedgerView",
     "ListedView",
     "LiveWriteView",
     "PartitionView",
@@ -107,7 +117,7 @@ __all__ = [
 
 _NAMES = {
     "approval": ("ApprovalView", "BreakGlassView", "DecisionView", "QuorumView", "ReleasedView", "ReleaseView"),
-    "audit": ("AuditView", "CleanupView", "ErasedView", "HeadsView", "HeadView", "KeyView", "ListedView"),
+    "audit": ("AuditView", "CleanupView", "ErasedView", "HeadsView", "HeadView", "KeyView", "LedgerView", "ListedView"),
     "history": ("AcceptedSpan", "CommitsView", "CommitView", "HistoryView", "RowHistoryView", "RunsView", "WhyView"),
     "live_writes": ("LateInputView", "LiveWriteView"),
     "plan": ("ChunkView", "DeadlineView", "EstimateView", "InputView", "PlanView", "RuleChangeView", "VerdictView"),

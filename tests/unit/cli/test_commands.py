@@ -27,7 +27,8 @@ PLAIN = (
 NAMES = (
     *PLAIN.split(" "),
     *("jars fetch", "jars archive", "jars check"),
-    *("audit verify", "audit log", "audit head", "audit keygen", "audit erase-person", "erase add", "ledger roles"),
+    *("audit verify", "audit log", "audit head", "audit keygen", "audit erase-person", "erase add"),
+    *("ledger create", "ledger roles"),
     *("evidence export", "evidence verify"),
     *("live check", "live write"),
 )
@@ -219,7 +220,7 @@ def test_options_of_a_name_and_of_a_publication_do_not_mix(options: tuple[str, .
     assert (result.code, said in result.err, client.calls) == (2, True, [])
 
 
-DEEDS = {"publish": (), "rollback": ("--reason", "wait"), "cancel": ()}
+DEEDS = {"publish": (), "rollback": ("--reason", "wait"), "cancel": ("--reason", "too late")}
 
 
 @pytest.mark.parametrize("deed", DEEDS)

@@ -26,7 +26,7 @@ PROMISED: dict[tuple[str, ...], set[str]] = {
     ("run", RUN): {"state", "chunks", "recomputed", "rows"},
     ("pause", RUN): {"state"},
     ("resume", RUN): {"state"},
-    ("cancel", RUN): {"state"},
+    ("cancel", RUN, "--reason", "wrong month"): {"state"},
     ("retry", RUN): {"state"},
     ("validate", RUN): {"state", "passed", "snapshot_id", "checks"},
     ("diff", RUN): {"partitions", "columns", "sample", "schema"},

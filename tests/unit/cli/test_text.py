@@ -195,7 +195,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "run": (("run", RUN), {}),
     "run-failed": (("run", RUN), {"run": failed()}),
     "pause": (("pause", RUN), {}),
-    "cancel-again": (("cancel", RUN), {"cancel": samples.state("cancelled", already=True)}),
+    "cancel-again": (("cancel", RUN, "--reason", "wait"), {"cancel": samples.state("cancelled", already=True)}),
     "validate": (("validate", RUN), {}),
     "validate-rejected": (("validate", RUN), {"validate": rejected()}),
     "validate-many": (("validate", RUN), {"validate": samples.validation(warn=30)}),

@@ -73,7 +73,7 @@ def test_a_run_that_is_out_in_part_is_rolled_back_and_not_cancelled(make: Make):
     workspace.judged()
     publish(workspace.ledger, workspace.run.run_id, workspace.run.partitions[:1])
     with pytest.raises(StateRefused, match=r"^cancel of bf-\S+ was refused; .* found part_published") as refused:
-        workspace.client.cancel(workspace.run.run_id, as_="ana")
+        workspace.client.cancel(workspace.run.run_id, reason="no longer needed", as_="ana")
     assert f"errata rollback {workspace.run.run_id} --reason" in (refused.value.hint or "")
 
 

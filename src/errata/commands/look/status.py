@@ -12,7 +12,7 @@ from errata.approval.suggestion import complete_commands
 from errata.commands.look.quarantine import rows_by_input
 from errata.commands.next_step import next_step
 from errata.commands.plan.show import counts_view, failures_view, stored_plan_view
-from errata.commands.situation import build_situation, find_last_move, find_warnings_to_accept
+from errata.commands.situation import build_situation, find_last_move, find_successor, find_warnings_to_accept
 from errata.gate.row_accounts import list_adopted_attempts
 from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import (
@@ -75,7 +75,7 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
     situation = build_situation(
         run, manifest, counts=counts, states=states, quorum=quorum, groups=groups, live_writes=live_writes,
         set_back=set_back, last_move=find_last_move(workspace, run), chunks=chunks,
-        open_warnings=find_warnings_to_accept(workspace, run),
+        open_warnings=find_warnings_to_accept(workspace, run), successor=find_successor(workspace, run),
     )  # fmt: skip
     return StatusView(
         run_id=run.run_id,

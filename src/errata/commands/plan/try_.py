@@ -14,7 +14,7 @@ from dataclasses import replace
 from errata.approval.permissions import require_role
 from errata.commands.plan.plan import draft_plan
 from errata.commands.plan.show import refused_view
-from errata.errors import ChunkError, ErrataError, OutOfMemory, PlanRefused
+from errata.errors import ChunkError, ErrataError, OutOfMemory, PlanRefused, UsageError
 from errata.gate.diff.movements import build_metric_moves
 from errata.gate.verdict.findings import CandidateSummary
 from errata.gate.verdict.judge import judge_candidate
@@ -44,7 +44,8 @@ def try_partitions(
     workspace.product(product)  # a name that is not known is refused before anything starts
     workspace.narrate("reading the tables while Spark starts")
     workspace.engines.start_early()
-    plan = draft_plan(workspace, _build_request(product, actor, partitions))
+    with workspace.ledger.or_empty() as ledger:
+        plan = _draft_trial(replace(workspace, ledger=ledger), _build_request(product, actor, partitions))
     manifest = plan.manifest
     if manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
@@ -91,6 +92,14 @@ def try_partitions(
             build_metric_moves(manifest, numbers, manifest.partitions),
         ),
     )
+
+
+def _draft_trial(workspace: Workspace, request: Request) -> Plan:
+    try:
+        return draft_plan(workspace, request)
+    except UsageError as error:
+        error.hint = error.hint or "errata try --help"
+        raise
 
 
 @contextmanager

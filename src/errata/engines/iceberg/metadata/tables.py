@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _EXTRAS = {"jdbc": "postgres"}
 """The pip extra of a catalog type, where its name differs from the type."""
+_UNTOUCHED = "nothing was read from the catalog, and nothing was changed in it"
 
 
 class TableLoader:
@@ -57,7 +58,9 @@ class TableLoader:
         except ErrataError:
             raise
         except Exception as problem:  # catalogs raise their drivers' exceptions, which have no common base
-            raise EngineError(f"table {table} could not be read: {describe_error(problem)}", table=table) from problem
+            raise EngineError(
+                f"table {table} could not be read: {describe_error(problem)}", hint="errata doctor", table=table
+            ) from problem
 
     def load_named(self, table: str) -> Table:
         """Like :meth:`load`, for a table that a person named: an error says what is there instead."""
@@ -90,7 +93,12 @@ class TableLoader:
         try:
             return len(catalog.list_namespaces())
         except Exception as problem:  # as above
-            raise EngineError(f"catalog {name} did not answer: {describe_error(problem)}", catalog=name) from problem
+            raise EngineError(
+                f"catalog {name} did not answer: {describe_error(problem)}",
+                state=_UNTOUCHED,
+                hint="errata doctor",
+                catalog=name,
+            ) from problem
 
     def find_missing_file(self, name: str) -> str | None:
         """Path of the SQLite database of the catalog if it does not exist; None if it does, or needs none."""
@@ -154,23 +162,37 @@ class TableLoader:
             return self._open[name]
         if name not in self._catalogs:
             known = ", ".join(sorted(self._catalogs)) or "none"
-            raise UsageError(f"catalog {name!r} is not in errata.yaml; expected one of: {known}", catalog=name)
+            raise UsageError(
+                f"catalog {name!r} is not in errata.yaml; expected one of: {known}",
+                state=_UNTOUCHED,
+                hint="errata check",
+                catalog=name,
+            )
         catalog = self._catalogs[name]
         # SQLite creates a missing file on connect, but a plan must not leave an empty catalog behind
         if path := self.find_missing_file(name):
-            raise NotFound(f"catalog {name} was not found; expected a SQLite database at {path}", catalog=name)
+            raise NotFound(
+                f"catalog {name} was not found; expected a SQLite database at {path}",
+                state=_UNTOUCHED,
+                hint="errata doctor",
+                catalog=name,
+            )
         try:
             self._open[name] = load_catalog(name, **pyiceberg_properties(catalog))
         except (NotInstalledError, ModuleNotFoundError) as problem:
             raise SetupError(
                 f"catalog {name} of type {catalog.type} needs a package that is not installed: "
                 f"{describe_error(problem)}",
+                state=_UNTOUCHED,
                 hint=f"pip install 'errata[{_EXTRAS.get(catalog.type, catalog.type)}]'",
                 catalog=name,
             ) from problem
         except Exception as problem:  # as above
             raise EngineError(
-                f"catalog {name} could not be opened: {describe_error(problem)}", catalog=name
+                f"catalog {name} could not be opened: {describe_error(problem)}",
+                state=_UNTOUCHED,
+                hint="errata doctor",
+                catalog=name,
             ) from problem
         return self._open[name]
 
