@@ -14,7 +14,8 @@ from errata.approval.break_glass import raise_alarm
 from errata.approval.permissions import require_role
 from errata.approval.quorum import require_approvals
 from errata.canonical import to_plain
-from errata.commands.plan.show import counts_view, failures_view
+from errata.commands.look.run_list import counts_view
+from errata.commands.plan.show import failures_view
 from errata.commands.situation import hint_next_step, suggest_steps
 from errata.errors import RunExpired, RunFailed, SourceChanged, StateRefused
 from errata.failpoints import failpoint

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from errata.late_import import build_late_import
 
 if TYPE_CHECKING:
-    from errata.commands.look import history, quarantine, status, why
+    from errata.commands.look import history, quarantine, run_list, status, why
 
-__all__ = ["history", "quarantine", "status", "why"]
+__all__ = ["history", "quarantine", "run_list", "status", "why"]
 
 __getattr__ = build_late_import(__name__, dict.fromkeys(__all__, ""))

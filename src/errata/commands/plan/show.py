@@ -17,10 +17,11 @@ from errata.model.product.throttle import Throttle
 from errata.model.refs import GUARD, base_tag, candidate_branch, input_tags, run_branch
 from errata.model.run import ChunkState
 from errata.publishing.groups import describe_groups
-from errata.views import ChunkView, DeadlineView, EstimateView, InputView, PlanView, RunCounts, VerdictView
+from errata.views import ChunkView, DeadlineView, EstimateView, InputView, PlanView, VerdictView
 
 if TYPE_CHECKING:
-    from errata.ledger import ChunkCounts, ChunkRecord, RunRecord
+    from errata.ledger import ChunkRecord, RunRecord
+    from errata.model.audit import Actor
     from errata.planning.build import Plan
     from errata.ports.tables import TagOutcome
     from errata.workspace import Workspace
@@ -45,6 +46,16 @@ def plan_view(
         pins=tuple({"table": p.table, "tag": p.tag, "outcome": p.outcome, "warning": p.warning} for p in pins),
         deadline=plan.deadline,
     )  # fmt: skip
+
+
+def show_plan(workspace: Workspace, actor: Actor, run_id: str) -> PlanView:
+    """View of a plan from its sealed manifest."""
+
+    def read() -> PlanView:
+        run = workspace.ledger.runs.get(run_id)
+        return stored_plan_view(workspace, run, workspace.ledger.runs.manifest(run.run_id, actor))
+
+    return workspace.ledger.read_together(read)
 
 
 def stored_plan_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> PlanView:
@@ -159,11 +170,6 @@ def failures_view(chunks: Iterable[ChunkRecord]) -> tuple[Mapping[str, Any], ...
         for c in chunks
         if c.state in (ChunkState.FAILED, ChunkState.QUARANTINED)
     )
-
-
-def counts_view(counts: ChunkCounts) -> RunCounts:
-    """Number of chunks by state."""
-    return RunCounts(counts.total, counts.done, counts.running, counts.failed, counts.quarantined, counts.pending)
 
 
 def _chunk_view(chunk: Chunk) -> ChunkView:
