@@ -2,6 +2,9 @@
 
 :func:`to_plain` and :func:`from_plain` replace a ``to_dict`` and ``from_dict`` on every value. They support only what
 the model uses: dataclasses, enums, tuples, mappings with text keys, optionals and JSON scalars.
+
+A field declared with :data:`LATER` is left out while it has its default. Values that were written before the field
+existed, and values that do not use it, have the same bytes and the same digest.
 """
 
 from __future__ import annotations
@@ -18,10 +21,12 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 import rfc8785
 
-__all__ = ["canonical_bytes", "digest_of", "from_plain", "parse_strict_json", "sha256", "to_plain"]
+__all__ = ["LATER", "canonical_bytes", "digest_of", "from_plain", "parse_strict_json", "sha256", "to_plain"]
 
 
 T = TypeVar("T")
+LATER: Mapping[str, Any] = types.MappingProxyType({"later": True})
+"""Metadata of a dataclass field that was added later: ``field(default=(), metadata=LATER)``."""
 _SCALARS = frozenset({str, int, bool, type(None)})
 
 
@@ -31,7 +36,12 @@ def to_plain(value: Any) -> Any:
     if type(value) in _SCALARS:
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: to_plain(getattr(value, name)) for name in _field_names(type(value))}
+        names, later = _field_names(type(value)), _later_defaults(type(value))
+        plain = {name: to_plain(getattr(value, name)) for name in names}
+        for name, default in later.items():
+            if plain[name] == default:
+                del plain[name]
+        return plain
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -44,6 +54,16 @@ def to_plain(value: Any) -> Any:
 @cache
 def _field_names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
+
+
+@cache
+def _later_defaults(kind: Any) -> dict[str, Any]:
+    """Default as JSON data of every field that was added later."""
+    return {
+        field.name: to_plain(field.default if field.default_factory is dataclasses.MISSING else field.default_factory())
+        for field in dataclasses.fields(kind)
+        if "later" in field.metadata
+    }
 
 
 def from_plain(kind: type[T], data: Any) -> T:

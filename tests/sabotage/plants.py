@@ -25,6 +25,7 @@ THROTTLING = "tests/unit/worker/test_throttle.py::test_"
 AUTHORIZING = "tests/unit/approval/test_authorization.py::test_"
 RELEASING = "tests/unit/approval/test_release.py::"
 REBASING = "tests/unit/live_writers/test_rebase.py::test_"
+SPREAD = "tests/unit/gate/test_distribution.py::test_"
 KNOWN = "tests/protocol/test_known_prior.py::test_"
 SIMULATED = "tests/faults/test_simulation.py::test_the_invariants_hold_where_one_fault_is_frequent"
 
@@ -603,6 +604,22 @@ PLANTS = (
         "if account.read < account.used:",
         ("tests/unit/gate/test_row_counts.py::test_any_single_number_that_is_off_blocks",
          "tests/unit/gate/test_row_counts.py::test_books_that_do_not_balance_block"),
+    ),
+    Plant(
+        "a column that was not compared, because it has too many values, passes",
+        "gate/verdict/distribution.py",
+        "        return CheckResult(rule.name, partition, None, WARN, message)\n"
+        "    now, before = ",
+        "        return CheckResult(rule.name, partition, None, OK, message)\n"
+        "    now, before = ",
+        (f"{SPREAD}a_column_with_too_many_values_is_not_compared_and_does_not_pass",),
+    ),
+    Plant(
+        "only the first quantile of a rule is judged",
+        "gate/verdict/distribution.py",
+        "    for quantile in rule.quantiles:\n",
+        "    for quantile in rule.quantiles[:1]:\n",
+        (f"{SPREAD}the_quantile_that_moved_most_decides",),
     ),
     Plant(
         "a checksum does not see which columns are NULL",

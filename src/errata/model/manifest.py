@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from errata.canonical import digest_of
+from errata.canonical import LATER, digest_of
 from errata.model.approval import ApprovalRules
 from errata.model.partition import Grain
-from errata.model.product import Check, Comparison, Control, Limits, Publish, Reconciliation
+from errata.model.product import Check, Comparison, Control, Distribution, Limits, Publish, Reconciliation
 from errata.model.product.eras import Era, RowLimits, RowRule
 
 FORMAT = "errata.manifest/1"
@@ -224,6 +224,7 @@ class Manifest:
     extra: Mapping[str, Any] = field(default_factory=dict)
     publish: Publish = field(default_factory=Publish)
     restored: Restored | None = None  # no transform runs
+    distribution: tuple[Distribution, ...] = field(default=(), metadata=LATER)
 
     def has_override(self, rule: str) -> bool:
         """Whether a named person set this rule aside when the run was planned."""

@@ -15,7 +15,7 @@ from errata.model.manifest import FORMAT, Chunk, Code, Estimate, Manifest
 from errata.model.product import Input, Product, Project, Publish
 from errata.model.refs import shadow_table
 from errata.model.side_tables import build_create_statements
-from errata.planning.control_partitions import find_control_partitions
+from errata.planning.control_partitions import find_control_partitions, list_control_reaches
 from errata.planning.deadline import evaluate_deadline, parse_deadline
 from errata.planning.estimate import Rates, Work, count_worker_cores, derive_rates, estimate_run
 from errata.planning.guardrail_result import GuardrailResult
@@ -177,14 +177,14 @@ def _iterate_run_views(
     """Yield (runs the guardrails see, runs whose partitions cannot be controls); the last pair decides."""
     everyone = tuple(active_runs)
     yield (), ()
-    if everyone and world.product.control:
+    if everyone and list_control_reaches(world.product):
         yield (), everyone
     if everyone:
         yield everyone, everyone
 
 
 def _add_controls(draft: Manifest | None, world: PlanContext, avoided: Sequence[ActiveRun]) -> Manifest | None:
-    if draft is None or not world.product.control:
+    if draft is None or not list_control_reaches(world.product):
         return draft
     controls = find_control_partitions(world.product, world.partitions, world.target, avoided)
     return replace(draft, control_partitions=controls)
@@ -284,6 +284,7 @@ def _build_manifest(
         reconcile=product.reconcile,
         compare=product.compare,
         control=product.control,
+        distribution=product.distribution,
         row_limits=product.row_limits,
         lineage_columns=product.lineage_columns,
         consumers=product.consumers,

@@ -28,6 +28,7 @@ from errata.ports.measure import (
     MeasurePlan,
     Measurer,
     Scan,
+    encode_shares,
     group_count_measure,
     group_measure,
     input_scope,
@@ -37,7 +38,7 @@ from errata.ports.publish import ContentPort
 from errata.testing.differ import compare_rows
 from errata.testing.lake import Lake
 from errata.testing.pinned_inputs import PinnedInputs, Rows, read_target
-from errata.testing.row_expressions import evaluate_row, evaluate_total
+from errata.testing.row_expressions import evaluate_row, evaluate_total, to_text
 from errata.testing.row_values import digest_rows, freeze_value, name_partition, parse_value
 
 
@@ -98,8 +99,18 @@ class MemoryMeasurer:
                 keys = [tuple(freeze_value(row[column]) for column in lookup.columns) for row in held]
                 values[name] = sum(None not in key and key not in known[name] for key in keys)
             result += [
-                Measurement(scan.scope, partition, name, format_measured(value), exact=not isinstance(value, float))
+                Measurement(
+                    scan.scope,
+                    partition,
+                    name,
+                    format_measured(value),
+                    exact=not isinstance(value, float) and name not in scan.estimated,
+                )
                 for name, value in values.items()
+            ]
+            result += [
+                Measurement(scan.scope, partition, name, encode_shares(_count_values(held, column)))
+                for name, column in scan.shares.items()
             ]
             result += [
                 Measurement(scan.scope, partition, name, str(_count_repeats(held, key)))
@@ -248,6 +259,10 @@ def format_measured(value: Any) -> str | None:
 def _count_repeats(rows: Rows, key: Sequence[str]) -> int:
     counts = Counter(tuple(freeze_value(row[name]) for name in key) for row in rows)
     return sum(counts.values()) - len(counts)
+
+
+def _count_values(rows: Rows, column: str) -> Counter[str | None]:
+    return Counter(None if row[column] is None else to_text(row[column]) for row in rows)
 
 
 def _measure_groups(

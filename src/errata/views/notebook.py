@@ -35,7 +35,13 @@ MOST_RANGES, MOST_FINDINGS, MOST_ROWS = 6, 3, 20
 _GOOD = frozenset({"approved", "staged", "validated", "published", "would pass"})
 _BAD = frozenset({"refused", "declined", "rejected", "failed", "expired"})
 _IN_PROGRESS = frozenset({"planned", "dry-run", "running", "publishing"})
-_GATE = {"checks": "check", "reconciliations": "reconciliation", "comparisons": "comparison", "controls": "control"}
+_GATE = {
+    "checks": "check",
+    "reconciliations": "reconciliation",
+    "comparisons": "comparison",
+    "distributions": "distribution",
+    "controls": "control",
+}
 _SIGNS = {"ok": ("good", "✓"), "warn": ("warn", "!"), "refuse": ("bad", "✗"), "block": ("bad", "✗")}
 
 # colours that can be read on the light and the dark page of a notebook; its own styles apply otherwise

@@ -192,13 +192,19 @@ def _render_gate(view: PlanView, width: int) -> Iterator[str]:
 
 
 def _describe_gate(view: PlanView) -> str:
-    nouns = {"checks": "check", "reconciliations": "reconciliation", "comparisons": "comparison"}
+    nouns = {
+        "checks": "check",
+        "reconciliations": "reconciliation",
+        "comparisons": "comparison",
+        "distributions": "distribution",
+    }
     told = [plural(number, noun) for kind, noun in nouns.items() if (number := view.gate.get(kind))]
-    if rules := view.gate.get("controls"):
-        held = plural(view.gate.get("control_partitions", 0), "comparable partition")
-        short = view.gate.get("short_of_controls", 0)
+    rules, held = view.gate.get("controls", 0), view.gate.get("control_partitions", 0)
+    short = view.gate.get("short_of_controls", 0)
+    if rules or held or short:
+        beside = plural(held, "comparable partition")
         lacking = f", too few for {format_exact(short)} of {format_exact(len(view.partitions))}" if short else ""
-        told.append(f"{plural(rules, 'control')} against {held}{lacking}")
+        told.append(f"{plural(rules, 'control')} against {beside}{lacking}" if rules else f"{beside}{lacking}")
     return ", ".join(told) or "row counts and completeness only: the product names no checks"
 
 

@@ -124,6 +124,7 @@ def _manifest_view(
         gate={
             "checks": len(manifest.checks), "reconciliations": len(manifest.reconcile),
             "comparisons": len(manifest.compare), **_count_controls(manifest),
+            **({"distributions": len(manifest.distribution)} if manifest.distribution else {}),
         },
         consumers=manifest.consumers, untouched_partitions=untouched, new_partitions=new,
         overrides={override.rule: override.why for override in manifest.overrides},
@@ -154,8 +155,9 @@ def publish_view(publish: Publish) -> dict[str, Any]:
 
 
 def _count_controls(manifest: Manifest) -> dict[str, int]:
-    """Number of control rules, of control partitions, and of planned partitions with too few controls."""
-    controls, least = manifest.control_partitions, max((rule.least for rule in manifest.control), default=0)
+    """Number of control rules, of control partitions, and of planned partitions with too few of them."""
+    beside = [rule.least for rule in manifest.distribution if rule.against == "control"]
+    controls, least = manifest.control_partitions, max([0, *(rule.least for rule in manifest.control), *beside])
     return {
         "controls": len(manifest.control),
         "control_partitions": len({name for names in controls.values() for name in names}),

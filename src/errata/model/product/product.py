@@ -28,7 +28,7 @@ from errata.model.file_values import (
 )
 from errata.model.partition import Grain
 from errata.model.product.eras import Era, RowLimits, RowRule
-from errata.model.product.rules import Check, Comparison, Control, Reconciliation
+from errata.model.product.rules import Check, Comparison, Control, Distribution, Reconciliation
 from errata.model.product.throttle import Signal, Throttle
 
 LINEAGE_COLUMNS = (
@@ -195,6 +195,7 @@ class Product:
     reconcile: tuple[Reconciliation, ...] = ()
     compare: tuple[Comparison, ...] = ()
     control: tuple[Control, ...] = ()
+    distribution: tuple[Distribution, ...] = ()
     row_limits: Annotated[tuple[RowLimits, ...], NOT_A_KEY] = ()  # of quarantine, by input
     protect: Protect = field(default_factory=Protect)
     lineage_columns: Annotated[tuple[str, ...], NOT_A_KEY] = ()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
 from errata.errors import UsageError
@@ -14,7 +13,9 @@ from errata.model.duration import count_steps
 from errata.model.partition import Grain, parse_list
 from errata.model.product import LINEAGE_COLUMNS, S3, Catalog, Comparison, Input, Product, Project, Target, Transform
 from errata.project.build.checks import build_checks
+from errata.project.build.distribution import build_distributions
 from errata.project.build.eras import build_eras, build_row_limits, check_row_rules
+from errata.project.build.limits import check_limits
 from errata.project.build.masking import refuse_exposing_rules
 from errata.project.build.people import build_approval, build_people, refuse_unreachable_quorum
 from errata.project.build.publish import build_publish
@@ -115,13 +116,14 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
         reconcile=build_reconciliations(file, report),
         compare=tuple(_build_comparison(n, given, report) for n, given in enumerate(file.compare)),
         control=build_controls(file, report),
+        distribution=build_distributions(file, report),
         row_limits=build_row_limits(file.inputs, report),
         lineage_columns=_build_lineage(file.lineage_columns, report),
         approval=_build_product_approval(file, project, report),
         throttle=throttle,
         health=build_signals(file.health, report, [signal.name for signal in project.health] if project else ()),
         path=report.file,
-        lines=report.lines(("checks", "reconcile", "compare", "control", "publish")),
+        lines=report.lines(("checks", "reconcile", "compare", "control", "distribution", "publish")),
     )
     if len(checks) == len(file.checks):  # otherwise positions have shifted, and the reason is reported already
         _check_unique_names(product, report)
@@ -258,12 +260,7 @@ def _check_diff_columns(file: ProductForm, report: ProblemReport) -> None:
 
 
 def _build_comparison(n: int, file: Comparison, report: ProblemReport) -> Comparison:
-    if file.warn is None and file.block is None:
-        report.at(("compare", n), "expected warn or block or both", found=False)
-    elif file.warn is not None and file.block is not None:
-        same_unit = file.warn.endswith("%") == file.block.endswith("%")
-        if same_unit and Decimal(file.warn.rstrip("%")) > Decimal(file.block.rstrip("%")):
-            report.at(("compare", n, "warn"), f"expected no more than block, {report.text_at(('compare', n, 'block'))}")
+    check_limits(("compare", n), file.warn, file.block, report)
     if not file.name and "=" in file.metric:
         report.at_key(("compare", n, "name"), f'missing key "name" in compare[{n}], whose metric has an "=" in it')
     return replace(file, name=file.name or file.metric)
@@ -284,6 +281,7 @@ def _check_unique_names(product: Product, report: ProblemReport) -> None:
         "reconcile": [rule.name for rule in product.reconcile],
         "compare": [rule.name for rule in product.compare],
         "control": [rule.name for rule in product.control],
+        "distribution": [rule.name for rule in product.distribution],
     }
     for section, names in sections.items():
         for n, name in enumerate(names):

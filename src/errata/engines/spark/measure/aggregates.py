@@ -120,7 +120,7 @@ def measure_scan(
     result: list[Measurement] = []
     for partition in (*partitions, *sorted(set(found) - set(partitions))):
         for name, value in zip(aggregates, found[partition], strict=True):
-            is_exact = not isinstance(value, float)
+            is_exact = not isinstance(value, float) and name not in scan.estimated
             result.append(Measurement(scan.scope, partition, name, format_measured(value), exact=is_exact))
         for name, key in scan.unique.items():
             count = duplicates[by.within(key), True].get(partition, 0)

@@ -19,6 +19,7 @@ from errata.engines.spark.measure.aggregates import (
 )
 from errata.engines.spark.measure.grouped_totals import measure_groups
 from errata.engines.spark.measure.row_accounts import measure_accounts
+from errata.engines.spark.measure.shares import measure_shares
 from errata.model.diff import Diff
 from errata.model.manifest import InputPin, Manifest, TargetPin
 from errata.model.partition import widen_partitions
@@ -90,6 +91,8 @@ class SparkMeasurer:
             by = PartitionGrouping(column, kind, manifest.target.grain) if column else None
             if by is not None:
                 found += measure_scan(scan, rows, by, partitions, self._read_lookups(alike, scan))
+            if by is not None and scan.shares:
+                found += measure_shares(scan, rows, by, partitions)
             if scan.groups:
                 found += measure_groups(scan, rows, by, partitions)
         for piece in alike:
@@ -141,8 +144,7 @@ class SparkMeasurer:
 
     def _counted(self, scan: Scan, pin: TargetPin, partitions: Sequence[str], snapshot_id: str) -> list[Measurement]:
         """Row counts from metadata; empty if the scan measures more, or deletes or shared files make them inexact."""
-        more = scan.unique or scan.unique_in_run or scan.lookups or scan.content or scan.groups
-        if self._files_of is None or set(scan.aggregates) != {ROW_COUNT} or more:
+        if self._files_of is None or not scan.counts_rows_only:
             return []
         rows = dict.fromkeys(partitions, 0)
         for file in self._files_of(pin, snapshot_id, partitions):
