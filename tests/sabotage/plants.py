@@ -25,6 +25,8 @@ THROTTLING = "tests/unit/worker/test_throttle.py::test_"
 AUTHORIZING = "tests/unit/approval/test_authorization.py::test_"
 RELEASING = "tests/unit/approval/test_release.py::"
 REBASING = "tests/unit/live_writers/test_rebase.py::test_"
+RECORDED = "tests/unit/planning/test_references.py::test_"
+VERSIONS = "tests/protocol/test_references.py::test_"
 SPREAD = "tests/unit/gate/test_distribution.py::test_"
 KNOWN = "tests/protocol/test_known_prior.py::test_"
 SIMULATED = "tests/faults/test_simulation.py::test_the_invariants_hold_where_one_fault_is_frequent"
@@ -44,6 +46,44 @@ PLANTS = (
         "        case S.FAILED if run.needs_new_plan:\n",
         "        case S.FAILED if False:\n",
         ("tests/unit/commands/test_next_step.py",),
+    ),
+    # --------------------------------------------------------------------------------------------------- references
+    Plant(
+        "a chunk mixes days that read different versions of a reference",
+        "planning/packing.py",
+        "        for _, alike in groupby(names, key=kinds.get):\n",
+        "        for _, alike in groupby(names, key=lambda _: None):\n",
+        (f"{RECORDED}no_chunk_mixes_kinds_and_every_partition_is_in_one",
+         f"{VERSIONS}chunks_never_mix_versions_and_the_plan_shows_them"),
+    ),
+    Plant(
+        "a reference is read as of the instant after its partition",
+        "planning/references.py",
+        "        place = bisect_left(times, end_ms)\n",
+        "        place = bisect_left(times, end_ms + 1)\n",
+        (f"{VERSIONS}a_commit_at_the_very_end_belongs_to_the_next_day",),
+    ),
+    Plant(
+        "only the newest version of a reference is kept from expiry",
+        "model/refs.py",
+        "            snapshots += [one for one in pin.snapshot_ids if one not in snapshots]\n",
+        "            snapshots += [one for one in pin.snapshot_ids[-1:] if one not in snapshots]\n",
+        (f"{RECORDED}every_snapshot_that_is_read_gets_a_tag",
+         f"{VERSIONS}chunks_never_mix_versions_and_the_plan_shows_them"),
+    ),
+    Plant(
+        "another version takes the place of one that has expired",
+        "planning/references.py",
+        "        elif not log[place - 1].exists:\n",
+        "        elif not any(entry.exists for entry in log[place - 1 :]):\n",
+        (f"{RECORDED}a_day_reads_the_newest_snapshot_committed_before_it_ended",),
+    ),
+    Plant(
+        "a reference as recorded follows a live write to the newest version",
+        "planning/repin.py",
+        "    is_fixed = pin.version is not None or pin.reference in READ_AT_ITS_TIME\n",
+        "    is_fixed = pin.version is not None\n",
+        (f"{VERSIONS}a_reference_with_partitions_stays_at_its_version_after_a_live_write",),
     ),
     # ----------------------------------------------------------------------------------------------------- attempts
     Plant(

@@ -52,6 +52,14 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotSpan:
+    """Partitions of the run that read an input at the same snapshot."""
+
+    snapshot_id: str
+    partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class InputPin:
     """One input as the run will read it."""
 
@@ -79,6 +87,14 @@ class InputPin:
     counts: Mapping[str, int] = field(default_factory=dict)  # rows per partition according to file metadata
     row_rules: tuple[RowRule, ...] = ()
     version: str | None = None  # the tag that named the snapshot
+    # where partitions read different snapshots; ``snapshot_id`` is then the newest of them
+    snapshots: tuple[SnapshotSpan, ...] = field(default=(), metadata=LATER)
+
+    @property
+    def snapshot_ids(self) -> tuple[str, ...]:
+        """Every snapshot that the run reads."""
+        every = (*(span.snapshot_id for span in self.snapshots), *((self.snapshot_id,) if self.snapshot_id else ()))
+        return tuple(dict.fromkeys(every))
 
     @property
     def is_screened(self) -> bool:

@@ -229,6 +229,7 @@ def _pack_chunks(
         canary=resolve_canary(request, ordered, grain, order),
         # the earlier output that a partition needs must be staged before the partition starts
         max_partitions=1 if own else MAX_PARTITIONS,
+        kinds={name: tuple(facts.snapshot_of.get(name) for facts in inputs.values()) for name in partitions},
     )
 
 

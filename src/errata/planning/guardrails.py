@@ -19,6 +19,7 @@ from errata.model.side_tables import is_side_table_mode
 from errata.model.table import ROW_LINEAGE
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.plan_context import PlanContext
+from errata.planning.references import check_references
 from errata.planning.request import RULES
 from errata.planning.restore import check_restore
 from errata.planning.schema import find_new_columns, find_schema_problems, find_side_table_problems
@@ -264,6 +265,7 @@ _RULES: dict[str, Callable[[PlanContext], Iterator[GuardrailResult]]] = {
     "overlap": _check_overlap,
     "ledger": _check_ledger,
     "append": _check_append,
+    "reference": check_references,
     "restore": _check_restore_rule,
     "rows": _check_rows,
     "bytes": _check_bytes,

@@ -7,7 +7,9 @@ in chunks of their own (wave 0). Repacking during a run is in :mod:`errata.plann
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from types import MappingProxyType
 
 from errata.model.manifest import Chunk
 from errata.model.partition import Grain, sort_newest_first, sort_oldest_first
@@ -64,12 +66,18 @@ def pack_chunks(
     *,
     canary: Collection[str] = (),
     max_partitions: int = MAX_PARTITIONS,
+    kinds: Mapping[str, Hashable] = MappingProxyType({}),
 ) -> tuple[Chunk, ...]:
-    """Pack partitions in the given order, canary first; ``size`` returns rows and bytes of a partition."""
+    """Pack partitions in the given order, canary first; ``size`` returns rows and bytes of a partition.
+
+    Partitions of different ``kinds`` are never in one chunk.
+    """
     first = frozenset(canary)
     waves = [[name for name in ordered if name in first], [name for name in ordered if name not in first]]
     chunks: list[Chunk] = []
     for wave, names in enumerate(waves):
-        for packed, rows, filled in fill_chunks(((name, *size(name)) for name in names), chunk_bytes, max_partitions):
-            chunks.append(Chunk(f"c{len(chunks) + 1:03d}", packed, rows, filled, wave))
+        for _, alike in groupby(names, key=kinds.get):
+            sized = ((name, *size(name)) for name in alike)
+            for packed, rows, filled in fill_chunks(sized, chunk_bytes, max_partitions):
+                chunks.append(Chunk(f"c{len(chunks) + 1:03d}", packed, rows, filled, wave))
     return tuple(chunks)

@@ -11,6 +11,7 @@ from errata.model.partition import EPOCH, WHOLE
 from errata.model.product import Input, Product
 from errata.planning.era_coverage import check_coverage
 from errata.planning.plan_context import PlanContext
+from errata.planning.references import build_spans
 from errata.planning.request import count_look_steps, list_input_partitions
 from errata.planning.schema import find_new_columns
 from errata.planning.shared_files import find_partition_unit, find_rewrite
@@ -86,6 +87,7 @@ def build_input_pin(world: PlanContext, source: Input, facts: InputState, parts:
         schemas=facts.schemas if source.columns else (),
         counts={name: size.rows for name, size in sizes.items()} if facts.kind == "files" and facts.rows_known else {},
         row_rules=source.rows,
+        snapshots=build_spans(grain, facts),
     )
 
 

@@ -49,6 +49,7 @@ RULES = (
     "overlap",
     "ledger",
     "append",
+    "reference",
     "restore",
     "rows",
     "bytes",

@@ -110,6 +110,8 @@ class InputState:
     schemas: tuple[Mapping[str, str], ...] = ()  # column → type; ``SourceFile.schema`` is an index into this
     unreadable: Mapping[str, str] = field(default_factory=dict)  # files whose schema could not be read → why
     near_miss: NearMiss | None = None  # where the search for the first missing partition ended
+    snapshot_of: Mapping[str, str] = field(default_factory=dict)  # by partition of the product, where they may differ
+    unresolved: Mapping[str, str] = field(default_factory=dict)  # partitions without a snapshot to read → why
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,15 @@ class PastTarget:
     columns: Mapping[str, str]  # current column → its name in that snapshot; columns added later are missing here
     problems: tuple[str, ...]  # why its rows do not fit the current schema
     since: History  # later commits on main that touched the requested partitions
+
+
+@dataclass(frozen=True, slots=True)
+class MainEntry:
+    """From a time on, main held this snapshot; ``exists`` is false if the snapshot has expired since."""
+
+    at_ms: int
+    snapshot_id: str
+    exists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +208,9 @@ class HistoryReader(Protocol):
 
     def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
         """The snapshots, of those that main once held, that its head does not descend from, as far as history shows."""
+
+    def main_log(self, table: str) -> tuple[MainEntry, ...]:
+        """Which snapshot main held from when on, oldest first, as far back as the table's metadata shows."""
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> PastTarget:
         """The table at a snapshot, tag or time; raises ``NotFound`` naming the available ones."""

@@ -111,7 +111,9 @@ def render_scope(view: ReportView) -> Markup:
     ]  # fmt: skip
     inputs = [
         el("li", el("b", one.name), f" {one.table or one.files}", f", {one.reference}" if one.reference else "",
-           f", snapshot {one.snapshot_id}{f' ({one.version})' if one.version else ''}" if one.snapshot_id
+           ", " + "; ".join(f"snapshot {span.snapshot_id} for {format_partitions(view, span.partitions)}"
+                            for span in one.snapshots) if one.snapshots
+           else f", snapshot {one.snapshot_id}{f' ({one.version})' if one.version else ''}" if one.snapshot_id
            else f", {plural(one.file_count, 'file')} pinned")
         for one in plan.inputs
     ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -13,6 +13,7 @@ from errata.errors import RunExpired
 from errata.model.diff import Diff
 from errata.model.manifest import InputPin, Manifest, TargetPin
 from errata.model.partition import WHOLE, Grain, widen_partitions
+from errata.model.product import READ_AT_ITS_TIME
 from errata.model.rebase import Rebase, split_by_rebase
 from errata.ports.measure import (
     CANDIDATE,
@@ -24,6 +25,7 @@ from errata.ports.measure import (
     ROWS_USED,
     ContentDigest,
     GroupedTotal,
+    Lookup,
     Measurement,
     MeasurePlan,
     Measurer,
@@ -86,10 +88,7 @@ class MemoryMeasurer:
     def _measure_scan(
         self, scan: Scan, groups: Mapping[str, Rows], rows: Rows, alike: Sequence[Manifest]
     ) -> list[Measurement]:
-        known = {
-            name: {tuple(freeze_value(row.get(key)) for key in lookup.keys) for row in self._wide(alike, lookup.input)}
-            for name, lookup in scan.lookups.items()
-        }
+        known = {name: self._list_keys(alike, lookup, groups) for name, lookup in scan.lookups.items()}
         result: list[Measurement] = []
         for partition, held in groups.items():
             values = {name: evaluate_total(sql, held) for name, sql in scan.aggregates.items()}
@@ -97,7 +96,7 @@ class MemoryMeasurer:
                 values[CONTENT_A], values[CONTENT_B] = digest_rows(held, scan.content)[1:]
             for name, lookup in scan.lookups.items():
                 keys = [tuple(freeze_value(row[column]) for column in lookup.columns) for row in held]
-                values[name] = sum(None not in key and key not in known[name] for key in keys)
+                values[name] = sum(None not in key and key not in known[name][partition] for key in keys)
             result += [
                 Measurement(
                     scan.scope,
@@ -120,6 +119,19 @@ class MemoryMeasurer:
             Measurement(scan.scope, "", name, str(_count_repeats(rows, key)))
             for name, key in scan.unique_in_run.items()
         ]
+
+    def _list_keys(
+        self, alike: Sequence[Manifest], lookup: Lookup, partitions: Iterable[str]
+    ) -> dict[str, set[tuple[Any, ...]]]:
+        """Partition → the keys that its rows may have; where snapshots differ, those of its own."""
+        is_apart = _find_pin(alike[0], lookup.input).reference in READ_AT_ITS_TIME
+        pieces = [[one] for one in alike if one.partitions] if is_apart else [alike]
+        found: dict[str, set[tuple[Any, ...]]] = {}
+        for piece in pieces:
+            rows = self._wide(piece, lookup.input)
+            keys = {tuple(freeze_value(row.get(key)) for key in lookup.keys) for row in rows}
+            found |= dict.fromkeys((name for one in piece for name in one.partitions), keys)
+        return {name: found.get(name, set()) for name in partitions}
 
     def _wide(self, alike: Sequence[Manifest], name: str) -> Rows:
         found: Rows = []

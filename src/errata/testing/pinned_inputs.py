@@ -13,6 +13,7 @@ from errata.canonical import from_plain
 from errata.errors import EngineError, RunExpired, SourceChanged, UsageError
 from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
 from errata.model.partition import NULL, Grain, start_of, value_from_text, widen_partitions
+from errata.model.pinned_snapshots import refuse_open_pin
 from errata.testing.lake import Lake
 from errata.testing.metadata import Snapshot
 from errata.testing.row_expressions import evaluate_condition
@@ -90,6 +91,7 @@ class PinnedInputs:
         return None
 
     def _read_table(self, pin: InputPin) -> list[InputRow]:
+        refuse_open_pin(pin)
         if pin.snapshot_id is None:
             return []
         rows = read_snapshot(self.lake, pin.location, pin.snapshot_id)

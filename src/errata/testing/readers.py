@@ -89,6 +89,10 @@ class MemoryReaders:
         if source.version and (tagged is None or tagged.is_branch):
             problem = f"input {source.name}: {source.table} has no tag {source.version}"
         snapshot = found.snapshots[tagged.snapshot_id] if tagged else None if source.version else found.head
+        if source.snapshot_id is not None:
+            snapshot = found.snapshots.get(source.snapshot_id)
+            gone = f"input {source.name}: snapshot {source.snapshot_id} of {source.table} is gone"
+            problem = None if snapshot else gone
         kinds = {one.name: one.type for one in found.schema.fields}
         if source.partition is not None and source.partition not in kinds:
             problem = f"input {source.name}: {source.table} has no column {source.partition}"

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         InputView,
         PlanView,
         RuleChangeView,
+        SnapshotView,
         VerdictView,
     )
     from errata.views.publish import (
@@ -108,6 +109,7 @@ __all__ = [
     "RunsView",
     "SetAsideRow",
     "SetBackView",
+    "SnapshotView",
     "StateView",
     "StatusView",
     "ValidateView",
@@ -120,7 +122,16 @@ _NAMES = {
     "audit": ("AuditView", "CleanupView", "ErasedView", "HeadsView", "HeadView", "KeyView", "LedgerView", "ListedView"),
     "history": ("AcceptedSpan", "CommitsView", "CommitView", "HistoryView", "RowHistoryView", "RunsView", "WhyView"),
     "live_writes": ("LateInputView", "LiveWriteView"),
-    "plan": ("ChunkView", "DeadlineView", "EstimateView", "InputView", "PlanView", "RuleChangeView", "VerdictView"),
+    "plan": (
+        "ChunkView",
+        "DeadlineView",
+        "EstimateView",
+        "InputView",
+        "PlanView",
+        "RuleChangeView",
+        "SnapshotView",
+        "VerdictView",
+    ),
     "publish": (
         "DarkView",
         "FreezeView",

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from errata.canonical import LATER
 from errata.views.approval import ApprovalView, BreakGlassView, QuorumView, ReleasedView
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotView:
+    """A snapshot of an input, and the partitions of the run that read it."""
+
+    snapshot_id: str
+    partitions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +35,8 @@ class InputView:
     eras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # schema era → partitions in it
     row_rules: tuple[str, ...] = ()  # rules that remove rows, with their action
     version: str | None = None  # the tag that named the snapshot
+    # where partitions read different snapshots: each snapshot with its partitions
+    snapshots: tuple[SnapshotView, ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,10 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
         yield from format_labelled("" if n else "reads", _describe_input(source, view.grain), width)
         eras = [f"era {name}: {format_partitions(view.grain, found) or 'whole'}" for name, found in source.eras.items()]
         yield from format_labelled("", eras, width) if eras else ()
+        for span in source.snapshots:
+            yield from format_labelled(
+                "", [f"@ {span.snapshot_id}", format_partitions(view.grain, span.partitions)], width
+            )
         yield from format_labelled("", [f"takes out: {', '.join(source.row_rules)}"], width) if source.row_rules else ()
     yield from _render_origin(view, width)
     yield from format_labelled("chunks", _describe_chunks(view.chunks, view.grain), width)
@@ -125,7 +129,9 @@ def _describe_rewrite(rewrite: Mapping[str, Any]) -> list[str]:
 
 def _describe_input(source: InputView, grain: str) -> list[str]:
     pieces = [source.table or source.files or source.name]
-    if source.snapshot_id:
+    if source.snapshots:
+        pieces.append(f"{len(source.snapshots)} snapshots")
+    elif source.snapshot_id:
         pieces.append(f"@ {source.snapshot_id}" + (f" ({source.version})" if source.version else ""))
     if source.reference or source.own:
         pieces.append(source.reference or "its own output")

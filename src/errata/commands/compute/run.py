@@ -154,7 +154,7 @@ def start_run(context: RunContext) -> RunRecord:
 def _require_pins(context: RunContext, rebases: tuple[Rebase, ...]) -> None:
     """Expire the run if a pinned snapshot is gone; an input is never silently resolved again."""
     pins = (*context.manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
-    pinned = [(pin.location, pin.snapshot_id) for pin in pins if pin.kind == "table" and pin.snapshot_id]
+    pinned = [(pin.location, one) for pin in pins if pin.kind == "table" for one in pin.snapshot_ids]
     bases = [context.manifest.target.base_snapshot_id, *(rebase.base_snapshot_id for rebase in rebases)]
     pinned += [(context.manifest.target.table, base) for base in bases if base]
     gone = [

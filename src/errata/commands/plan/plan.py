@@ -8,12 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from errata.approval.permissions import require_role
+from errata.commands.plan.read_references import read_reference
 from errata.commands.plan.show import plan_view, refused_view
 from errata.errors import ErrataError, NotFound, PlanRefused, UsageError
 from errata.failpoints import failpoint
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
-from errata.model.product import Product, Role
+from errata.model.partition import Grain
+from errata.model.product import Input, Product, Role
 from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
 from errata.model.run import ACTIVE, WITHOUT_RESULT, AttemptState, ChunkState, RunState
 from errata.planning.build import Plan, build_own_input, build_plan
@@ -25,7 +27,7 @@ from errata.planning.plan_command import format_corrected_plan, format_plan_comm
 from errata.planning.request import Request, list_input_partitions, resolve_partitions
 from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
 from errata.planning.rule_check import refuse_flawed_rules
-from errata.ports.tables import ActiveRun, PastRun, TagOutcome
+from errata.ports.tables import ActiveRun, InputState, PastRun, TagOutcome
 from errata.publishing.sweep import find_unknown_runs
 from errata.views import PlanView
 from errata.workspace import RunContext, Workspace
@@ -144,7 +146,7 @@ def _draft_plan(workspace: Workspace, request: Request) -> Plan:
         else {
             source.name: build_own_input(source, product, target, partitions)
             if source.own
-            else workspace.engines.inputs.read_input(source, grain, list_input_partitions(source, grain, partitions))
+            else _read_input(workspace, product, source, grain, partitions)
             for source in product.inputs
         }
     )
@@ -173,6 +175,14 @@ def _draft_plan(workspace: Workspace, request: Request) -> Plan:
     if plan.manifest is not None:
         refuse_flawed_rules(workspace, product, plan.manifest)
     return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})
+
+
+def _read_input(
+    workspace: Workspace, product: Product, source: Input, grain: Grain, partitions: Sequence[str]
+) -> InputState:
+    if source.has_own_snapshots:
+        return read_reference(workspace, product, source, grain, partitions)
+    return workspace.engines.inputs.read_input(source, grain, list_input_partitions(source, grain, partitions))
 
 
 def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tuple[str, ...] | None]:

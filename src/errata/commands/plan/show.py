@@ -17,7 +17,7 @@ from errata.model.product.throttle import Throttle
 from errata.model.refs import GUARD, base_tag, candidate_branch, input_tags, run_branch
 from errata.model.run import ChunkState
 from errata.publishing.groups import describe_groups
-from errata.views import ChunkView, DeadlineView, EstimateView, InputView, PlanView, VerdictView
+from errata.views import ChunkView, DeadlineView, EstimateView, InputView, PlanView, SnapshotView, VerdictView
 
 if TYPE_CHECKING:
     from errata.ledger import ChunkRecord, RunRecord
@@ -197,6 +197,7 @@ def _input_view(pin: InputPin) -> InputView:
         pin.name, pin.location if is_table else None, None if is_table else pin.location, pin.snapshot_id,
         pin.file_count, pin.rows, pin.bytes, pin.input_partitions, pin.reference, pin.own,
         _partitions_by_era(pin), tuple(f"{rule.name} ({rule.action})" for rule in pin.row_rules), pin.version,
+        tuple(SnapshotView(span.snapshot_id, span.partitions) for span in pin.snapshots),
     )  # fmt: skip
 
 

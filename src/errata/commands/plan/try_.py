@@ -19,7 +19,7 @@ from errata.gate.diff.movements import build_metric_moves
 from errata.gate.verdict.findings import CandidateSummary
 from errata.gate.verdict.judge import judge_candidate
 from errata.model.audit import Actor
-from errata.model.manifest import Chunk, Override, count_untouched_partitions
+from errata.model.manifest import Chunk, Manifest, Override, count_untouched_partitions
 from errata.model.partition import format_partition_list, format_ranges
 from errata.model.product import Role
 from errata.planning.build import Plan
@@ -33,6 +33,7 @@ from errata.workspace import Workspace
 
 _ENFORCED_RULES = frozenset({"schema", "source-missing"})
 _ALL_ROLES = tuple(Role)
+_MAX_SPANS = 5
 
 
 def try_partitions(
@@ -60,6 +61,7 @@ def try_partitions(
 
     workspace.narrate(f"computing {format_ranges(manifest.target.grain, manifest.partitions)}")
     chunk = Chunk(TRIAL, manifest.partitions, 0, 0)
+    _refuse_several_snapshots(manifest)
     work = ChunkWork(TRIAL, manifest, plan.digest, chunk, TRIAL, plan.parts)
     base = manifest.target.base_snapshot_id
     with _told_for_a_trial(work):
@@ -100,6 +102,19 @@ def _draft_trial(workspace: Workspace, request: Request) -> Plan:
     except UsageError as error:
         error.hint = error.hint or "errata try --help"
         raise
+
+
+def _refuse_several_snapshots(manifest: Manifest) -> None:
+    """Refuse partitions that read an input at different snapshots: a trial computes them together."""
+    for pin in manifest.inputs:
+        if pin.snapshots:
+            spans = [format_ranges(manifest.target.grain, span.partitions) for span in pin.snapshots]
+            raise UsageError(
+                f"the trial was refused; {pin.name} ({pin.reference}) is read at {len(spans)} snapshots, and a trial "
+                f"reads one: {'; '.join(spans[:_MAX_SPANS])}{' …' if len(spans) > _MAX_SPANS else ''}",
+                state="nothing was computed",
+                hint=f"errata try {manifest.product} {pin.snapshots[0].partitions[0]}",
+            )
 
 
 @contextmanager

@@ -94,6 +94,12 @@ def _iterate_input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterab
                 hint="per: run compares the whole input with the whole output of the run",
                 key="per",
             )
+        if pins[rule.input].partition is None and pins[rule.input].snapshots:
+            raise UsageError(
+                f"reconcile {rule.name}: input {rule.input} was refused; expected an input that is read at one "
+                f"snapshot, found {len(pins[rule.input].snapshots)}, because reference is {pins[rule.input].reference}",
+                key="input",
+            )
     for name in sorted({rule.input for rule in manifest.reconcile}):
         rules = [rule for rule in manifest.reconcile if rule.input == name]
         types = _declared_types(pins[name])

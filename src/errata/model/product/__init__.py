@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from errata.model.product.product import (
     LINEAGE_COLUMNS,
+    READ_AT_ITS_TIME,
     Freeze,
     Groups,
     Input,
@@ -37,6 +38,7 @@ __all__ = [
     "INEXACT",
     "LINEAGE_COLUMNS",
     "PII_KINDS",
+    "READ_AT_ITS_TIME",
     "S3",
     "Alarm",
     "Catalog",

@@ -81,6 +81,10 @@ def is_sql_file(call: str) -> bool:
     return call.endswith(".sql")
 
 
+READ_AT_ITS_TIME = ("as_recorded", "as_decided")
+"""References whose snapshot depends on the partition that is computed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """What the transform reads: an Iceberg table, files with {partition} in the pattern, or its own earlier output."""
@@ -91,7 +95,13 @@ class Input:
     partition: Column | None = None  # None: read whole (reference data)
     lookback: Duration = "0d"
     lookahead: Duration = "0d"
-    reference: Annotated[str, OneOf("as_recorded", "corrected_truth", "current", "as_decided")] | None = None
+    reference: Annotated[
+        Annotated[str, OneOf("as_recorded", "corrected_truth", "current", "as_decided")] | None,
+        Key(
+            "as_recorded: as it was at the end of each partition; as_decided: as the accepted run of each partition "
+            "read it; others: the newest snapshot, and rows say which meaning it has."
+        ),
+    ] = None
     # those staged by this run, before them those of its base
     own: Annotated[YesNo, Key("Read the product's own earlier partitions; needs lookback.")] = False
     columns: Annotated[
@@ -101,6 +111,12 @@ class Input:
     eras: tuple[Era, ...] = ()
     rows: tuple[RowRule, ...] = ()
     version: Annotated[Line | None, Key("Tag of the table (default: its newest snapshot).")] = None
+    snapshot_id: Annotated[str | None, NOT_A_KEY] = None  # read it there, instead of at its newest snapshot
+
+    @property
+    def has_own_snapshots(self) -> bool:
+        """Whether each partition of the run reads it at a snapshot of its own."""
+        return self.reference in READ_AT_ITS_TIME
 
     @property
     def needs_schema(self) -> bool:

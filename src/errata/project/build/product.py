@@ -179,6 +179,8 @@ def _build_input(
         _check_pattern(file.files, file.partition, (*path, "files"), report)
     if file.version is not None and file.table is None:
         report.at_key((*path, "version"), f'the key "version" was refused in {".".join(path)}; only tables have tags')
+    if file.has_own_snapshots:
+        _check_reference(file, grain, path, report)
     for key, duration in (("lookback", file.lookback), ("lookahead", file.lookahead)):
         _check_span(duration, grain, file.partition, (*path, key), report)
     check_row_rules(file, path, report)
@@ -189,6 +191,24 @@ def _build_input(
         files=None if file.files is None else to_absolute(root, file.files),
         eras=build_eras(file, grain, path, report),
     )
+
+
+def _check_reference(file: InputForm, grain: Grain, path: tuple[str, ...], report: ProblemReport) -> None:
+    """Refuse what cannot be read at a snapshot of each partition's own time."""
+    key = (*path, "reference")
+    if file.table is None:
+        report.at(key, "only a table has snapshots; expected current, corrected_truth or none")
+    if file.reference == "as_recorded" and not grain.is_time:
+        report.at(key, "values have no end in time; expected a target by hour, day, month or year")
+    for other, why in (
+        ("version", "names one snapshot for all partitions"),
+        ("columns", "describes one snapshot"),
+        ("eras", "describes one snapshot"),
+        ("rows", "counts the rows of one snapshot"),
+    ):
+        if getattr(file, other):
+            said = f'the key "{other}" was refused in {".".join(path)}; it {why}, and {file.reference} reads several'
+            report.at_key((*path, other), said)
 
 
 def _build_own_input(name: str, file: InputForm, target: Target, report: ProblemReport) -> Input:

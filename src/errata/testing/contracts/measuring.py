@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
 from errata.errors import RunExpired, UsageError
-from errata.model.manifest import Code, Estimate, InputPin, Manifest, TargetPin
+from errata.model.manifest import Code, Estimate, InputPin, Manifest, SnapshotSpan, TargetPin
 from errata.model.product import Limits
 from errata.ports.measure import (
     CANDIDATE,
@@ -78,6 +79,28 @@ class MeasurerContract:
         assert {name: found[input_scope("old")][name]["total"] for name in DAYS} == {
             FIRST: "3.00", SECOND: "4.00", THIRD: None
         }  # fmt: skip
+
+    def test_keys_are_looked_up_in_the_snapshot_that_a_partition_read(self, subject: Subject) -> None:
+        """A key that the input got later is unknown where its partition was computed from an earlier snapshot."""
+        pin = pin_target(subject)
+        first = _head(subject)
+        subject.append((SECOND, "z", "1.00"))
+        whole = replace(
+            _pin_input(subject, pin),
+            partition=None,
+            reference="as_recorded",
+            snapshot_id=_head(subject),
+            snapshots=(SnapshotSpan(first, (FIRST,)), SnapshotSpan(_head(subject), (SECOND, THIRD))),
+        )
+        sales = [(day, account, "1.00") for day in DAYS for account in ("a", "z")]
+        order = stage_candidate(subject, pin_target(subject), sales, DAYS)
+        scan = Scan(CANDIDATE, {ROW_COUNT: "COUNT(*)"}, lookups={"unknown": Lookup(("account",), "old", ("account",))})
+        taken = subject.measurer.measure(
+            build_manifest(pin, [whole]), MeasurePlan((scan,)), candidate_snapshot=order.add_from[0],
+            prior_snapshot=first,
+        )  # fmt: skip
+        found = {one.partition: one.value for one in taken if one.name == "unknown"}
+        assert found == {FIRST: "1", SECOND: "0", THIRD: "0"}
 
     def test_groups_have_a_total_each_and_are_counted(self, subject: Subject) -> None:
         """By partition, and over the whole run."""

@@ -301,6 +301,10 @@ class IcebergMetadata:
 
 def _resolve_version(table: Table, source: Input) -> tuple[Snapshot | None, str | None]:
     """The snapshot to read, and the problem if there is none; a branch is not a version, because it moves."""
+    if source.snapshot_id is not None:
+        found = table.metadata.snapshot_by_id(int(source.snapshot_id))
+        gone = f"input {source.name}: snapshot {source.snapshot_id} of {source.table} is gone"
+        return found, None if found else gone
     if source.version is None:
         return table.metadata.current_snapshot(), None
     tags = {name: ref for name, ref in table.metadata.refs.items() if ref.snapshot_ref_type == "tag"}

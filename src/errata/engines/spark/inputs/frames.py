@@ -30,6 +30,7 @@ from errata.errors import ChunkError, EngineError, ErrataError, RunExpired
 from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
 from errata.model.partition import Grain, widen_partitions
 from errata.model.partition_sql import quote_table
+from errata.model.pinned_snapshots import refuse_open_pin
 from errata.model.types import to_spark_scalar
 from errata.text.exceptions import first_line
 
@@ -163,6 +164,7 @@ def read_screened(
 
 
 def _read_table(session: SparkSession, pin: InputPin, partitions: Sequence[str], grain: Grain, kind: str) -> DataFrame:
+    refuse_open_pin(pin)
     rows = read_snapshot(session, pin.location, pin.snapshot_id, len(partitions))
     return rows if pin.partition is None else rows.where(in_partitions(pin.partition, kind, grain, partitions))
 

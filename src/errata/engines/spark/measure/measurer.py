@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.engines.spark.columns import in_scope
 from errata.engines.spark.diff.differ import compare_snapshots
@@ -18,11 +19,13 @@ from errata.engines.spark.measure.aggregates import (
     measure_scan,
 )
 from errata.engines.spark.measure.grouped_totals import measure_groups
+from errata.engines.spark.measure.lookups import SNAPSHOT, KeySource
 from errata.engines.spark.measure.row_accounts import measure_accounts
 from errata.engines.spark.measure.shares import measure_shares
 from errata.model.diff import Diff
 from errata.model.manifest import InputPin, Manifest, TargetPin
 from errata.model.partition import widen_partitions
+from errata.model.product import READ_AT_ITS_TIME
 from errata.model.rebase import Rebase, split_by_rebase
 from errata.model.table import DataFile
 from errata.ports.measure import (
@@ -161,7 +164,7 @@ class SparkMeasurer:
     def _target(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
         return add_later_columns(self._rows(pin, snapshot_id, partitions).where(in_scope(pin, partitions)), pin)
 
-    def _read_lookups(self, alike: Sequence[Manifest], scan: Scan) -> dict[str, DataFrame]:
+    def _read_lookups(self, alike: Sequence[Manifest], scan: Scan) -> dict[str, KeySource]:
         """The inputs in which keys are looked up, including look-back and look-ahead."""
         found = {}
         for name in sorted({lookup.input for lookup in scan.lookups.values()}):
@@ -170,7 +173,22 @@ class SparkMeasurer:
                 replace(one, partitions=widen_partitions(one.target.grain, one.partitions, pin.lookback, pin.lookahead))
                 for one in alike
             ]
-            found[name] = self._input(wide, name)[0]
+            snapshots = {_find_pin(one, name).snapshot_id for one in alike if one.partitions}
+            if pin.reference not in READ_AT_ITS_TIME or len(snapshots) < 2:
+                found[name] = KeySource(self._input(wide, name)[0])
+                continue
+            # each partition finds its keys in the snapshot that it was computed from
+            frames = [
+                self._input([one], name)[0].withColumn(SNAPSHOT, F.lit(_find_pin(one, name).snapshot_id))
+                for one in wide
+                if one.partitions
+            ]
+            read_at = [
+                F.when(in_scope(one.target, one.partitions), F.lit(_find_pin(one, name).snapshot_id))
+                for one in alike
+                if one.partitions
+            ]
+            found[name] = KeySource(_union_rows(frames), F.coalesce(*read_at))
         return found
 
     def _input(self, alike: Sequence[Manifest], name: str) -> tuple[DataFrame, str | None, str]:
@@ -179,7 +197,7 @@ class SparkMeasurer:
         kind = first.column_type or alike[0].target.column_type
         cut = [one for one in alike if one.partitions] if first.partition else alike[:1]
         rows = [self._pinned(one, _find_pin(one, name), kind) for one in cut or alike[:1]]
-        return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), rows), first.partition, kind
+        return _union_rows(rows), first.partition, kind
 
     def _pinned(self, manifest: Manifest, pin: InputPin, kind: str) -> DataFrame:
         parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
@@ -188,6 +206,10 @@ class SparkMeasurer:
 
 def _find_pin(manifest: Manifest, name: str) -> InputPin:
     return next(pin for pin in manifest.inputs if pin.name == name)
+
+
+def _union_rows(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames)
 
 
 _conforms: type[Measurer] = SparkMeasurer
