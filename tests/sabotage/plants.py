@@ -25,6 +25,8 @@ THROTTLING = "tests/unit/worker/test_throttle.py::test_"
 AUTHORIZING = "tests/unit/approval/test_authorization.py::test_"
 RELEASING = "tests/unit/approval/test_release.py::"
 REBASING = "tests/unit/live_writers/test_rebase.py::test_"
+METADATA = "tests/unit/engines/test_iceberg_metadata.py::test_"
+WAITING = "tests/unit/planning/test_completeness.py::test_"
 RECORDED = "tests/unit/planning/test_references.py::test_"
 VERSIONS = "tests/protocol/test_references.py::test_"
 SPREAD = "tests/unit/gate/test_distribution.py::test_"
@@ -46,6 +48,28 @@ PLANTS = (
         "        case S.FAILED if run.needs_new_plan:\n",
         "        case S.FAILED if False:\n",
         ("tests/unit/commands/test_next_step.py",),
+    ),
+    # ------------------------------------------------------------------------------------------------- completeness
+    Plant(
+        "a marker of an earlier attempt counts for the files of this one",
+        "planning/completeness.py",
+        "    if times.newest_ns is not None and times.marker_ns < times.newest_ns:\n",
+        "    if times.newest_ns is not None and times.marker_ns < 0:\n",
+        (f"{WAITING}a_marker_counts_unless_a_file_beside_it_is_newer",),
+    ),
+    Plant(
+        "one row of the far future completes every partition for ever",
+        "engines/iceberg/metadata/arrival.py",
+        "        if latest_ms is not None and at_ms > latest_ms:\n",
+        "        if latest_ms is None:\n",
+        (f"{METADATA}a_watermark_is_the_newest_value_of_all_files_that_can_be_true",),
+    ),
+    Plant(
+        "look-back that is not complete does not hold up a plan",
+        "planning/completeness.py",
+        "    return list_input_partitions(source, grain, partitions) if source.partition else tuple(partitions)\n",
+        "    return tuple(partitions)\n",
+        (f"{WAITING}a_partition_waits_exactly_if_something_that_it_reads_waits",),
     ),
     # --------------------------------------------------------------------------------------------------- references
     Plant(

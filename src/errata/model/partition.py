@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
+from typing import Any
 
 from errata.errors import UsageError
 
@@ -356,3 +357,18 @@ def list_comparable(grain: Grain, partition: str, reach: int) -> tuple[str, ...]
         except UsageError:
             continue  # outside the years that a date can have
     return tuple(found)
+
+
+def name_partition(value: Any, grain: Grain) -> str:
+    """The partition that a row with this value belongs to.
+
+    >>> name_partition(datetime(2026, 1, 3, 5, 7), Grain.HOUR), name_partition(None, Grain.DAY)
+    ('2026-01-03T05', 'null')
+    """
+    if value is None:
+        return NULL
+    if not grain.is_time:
+        return value_to_text(str(value))
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return value if isinstance(value, str) else str(value.isoformat())[: len(_EXAMPLES[grain])]

@@ -17,6 +17,7 @@ from errata.model.partition import NULL, end_of, parse_list
 from errata.model.refs import describe_unknown_runs
 from errata.model.side_tables import is_side_table_mode
 from errata.model.table import ROW_LINEAGE
+from errata.planning.completeness import check_waiting
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.plan_context import PlanContext
 from errata.planning.references import check_references
@@ -262,6 +263,7 @@ _RULES: dict[str, Callable[[PlanContext], Iterator[GuardrailResult]]] = {
     "source-missing": check_source_missing,
     "source-retention": check_source_retention,
     "empty": check_empty,
+    "waiting": check_waiting,
     "overlap": _check_overlap,
     "ledger": _check_ledger,
     "append": _check_append,

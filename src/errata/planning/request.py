@@ -46,6 +46,7 @@ RULES = (
     "source-missing",
     "source-retention",
     "empty",
+    "waiting",
     "overlap",
     "ledger",
     "append",

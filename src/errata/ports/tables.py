@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -86,6 +86,25 @@ class TargetState:
 
 
 @dataclass(frozen=True, slots=True)
+class FileTimes:
+    """When the marker of a partition and its newest file were written, in nanoseconds since 1970; None: not there."""
+
+    marker_ns: int | None
+    newest_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What tells whether partitions of an input are complete, as far as its product asks for it."""
+
+    marked: Mapping[str, FileTimes] = field(default_factory=dict)
+    announced: Mapping[str, int] = field(default_factory=dict)  # rows that each partition should have
+    uncounted: frozenset[str] = frozenset()  # partitions whose rows metadata does not tell
+    watermark_ms: int | None = None  # newest value of the column, in milliseconds since 1970
+    ignored: tuple[str, ...] = ()  # values that are later than they can be, each with its file
+
+
+@dataclass(frozen=True, slots=True)
 class InputState:
     """State of one input at one moment.
 
@@ -112,6 +131,12 @@ class InputState:
     near_miss: NearMiss | None = None  # where the search for the first missing partition ended
     snapshot_of: Mapping[str, str] = field(default_factory=dict)  # by partition of the product, where they may differ
     unresolved: Mapping[str, str] = field(default_factory=dict)  # partitions without a snapshot to read → why
+    arrival: Arrival | None = None  # None: the product does not say when the input is complete
+
+
+def add_announced(state: InputState, announced: Mapping[str, int]) -> InputState:
+    """The state of an input with the rows that its partitions should have."""
+    return replace(state, arrival=replace(state.arrival or Arrival(), announced=announced))
 
 
 @dataclass(frozen=True, slots=True)

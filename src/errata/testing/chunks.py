@@ -21,6 +21,7 @@ from errata.engines.transform_errors import build_transform_error
 from errata.errors import EngineError, ErrataError, OutputContract, TransformFailed
 from errata.failpoints import failpoint
 from errata.model.manifest import InputPin, TargetPin
+from errata.model.partition import name_partition
 from errata.model.product import Merge
 from errata.model.product.eras import QUARANTINE
 from errata.model.refs import quarantine_table, run_branch
@@ -32,7 +33,7 @@ from errata.testing.measure import MemoryMeasurer
 from errata.testing.pinned_inputs import PinnedInputs, Rows, read_target, require_pinned
 from errata.testing.quarantine import MemoryQuarantine
 from errata.testing.row_expressions import evaluate_condition
-from errata.testing.row_values import digest_rows, fit_value, freeze_value, name_partition, to_plain
+from errata.testing.row_values import digest_rows, fit_value, freeze_value, to_plain
 from errata.testing.scope import Scope
 from errata.testing.staging import ATTEMPT, append_rows
 

@@ -12,7 +12,7 @@ from typing import Any
 from errata.errors import RunExpired
 from errata.model.diff import Diff
 from errata.model.manifest import InputPin, Manifest, TargetPin
-from errata.model.partition import WHOLE, Grain, widen_partitions
+from errata.model.partition import WHOLE, Grain, name_partition, widen_partitions
 from errata.model.product import READ_AT_ITS_TIME
 from errata.model.rebase import Rebase, split_by_rebase
 from errata.ports.measure import (
@@ -41,7 +41,7 @@ from errata.testing.differ import compare_rows
 from errata.testing.lake import Lake
 from errata.testing.pinned_inputs import PinnedInputs, Rows, read_target
 from errata.testing.row_expressions import evaluate_row, evaluate_total, to_text
-from errata.testing.row_values import digest_rows, freeze_value, name_partition, parse_value
+from errata.testing.row_values import digest_rows, freeze_value, parse_value
 
 
 @dataclass(frozen=True, slots=True)

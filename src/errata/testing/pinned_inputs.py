@@ -12,12 +12,11 @@ from typing import Any
 from errata.canonical import from_plain
 from errata.errors import EngineError, RunExpired, SourceChanged, UsageError
 from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
-from errata.model.partition import NULL, Grain, start_of, value_from_text, widen_partitions
+from errata.model.partition import NULL, Grain, name_partition, start_of, value_from_text, widen_partitions
 from errata.model.pinned_snapshots import refuse_open_pin
 from errata.testing.lake import Lake
 from errata.testing.metadata import Snapshot
 from errata.testing.row_expressions import evaluate_condition
-from errata.testing.row_values import name_partition
 from errata.testing.scope import Scope
 
 Rows = list[dict[str, Any]]

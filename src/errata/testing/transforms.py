@@ -24,10 +24,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from errata.model.context import Context, Mode
-from errata.model.partition import Grain, end_of, sort_oldest_first, start_of, widen_partitions
+from errata.model.partition import Grain, end_of, name_partition, sort_oldest_first, start_of, widen_partitions
 from errata.testing.chunks import deterministic_id, stamp
 from errata.testing.row_expressions import evaluate_condition, evaluate_total
-from errata.testing.row_values import freeze_value, name_partition
+from errata.testing.row_values import freeze_value
 from errata.testing.side_effects import find_plan_hazards, watch_side_effects
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.product.throttle import Throttle
+from errata.ports.tables import add_announced
 from errata.workspace import Engines
 
 if TYPE_CHECKING:
@@ -332,7 +333,10 @@ class InputRouter:
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
         """Read a table input from the catalog, a file input from the file listing."""
-        return (self.tables if source.table else self.files).read_input(source, grain, partitions)
+        state = (self.tables if source.table else self.files).read_input(source, grain, partitions)
+        if source.complete is None or source.complete.rows_from is None:
+            return state
+        return add_announced(state, self.tables.read_announced(source, grain, partitions))
 
     def find_near_miss(self, source: Input) -> NearMiss | None:
         """Search for the files of an input."""

@@ -20,6 +20,7 @@ from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
 from errata.model.run import ACTIVE, WITHOUT_RESULT, AttemptState, ChunkState, RunState
 from errata.planning.build import Plan, build_own_input, build_plan
 from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_tags
+from errata.planning.completeness import with_latest
 from errata.planning.estimate import count_busy_seconds, count_worker_cores
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.input_conditions import with_delete_condition, with_row_rules
@@ -182,7 +183,8 @@ def _read_input(
 ) -> InputState:
     if source.has_own_snapshots:
         return read_reference(workspace, product, source, grain, partitions)
-    return workspace.engines.inputs.read_input(source, grain, list_input_partitions(source, grain, partitions))
+    asked = list_input_partitions(source, grain, partitions)
+    return workspace.engines.inputs.read_input(with_latest(source, workspace.now()), grain, asked)
 
 
 def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tuple[str, ...] | None]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from errata.model.product.completeness import Completeness
 from errata.model.product.product import (
     LINEAGE_COLUMNS,
     READ_AT_ITS_TIME,
@@ -44,6 +45,7 @@ __all__ = [
     "Catalog",
     "Check",
     "Comparison",
+    "Completeness",
     "Control",
     "Distribution",
     "Freeze",

@@ -27,6 +27,7 @@ from errata.model.file_values import (
     YesNo,
 )
 from errata.model.partition import Grain
+from errata.model.product.completeness import Completeness
 from errata.model.product.eras import Era, RowLimits, RowRule
 from errata.model.product.rules import Check, Comparison, Control, Distribution, Reconciliation
 from errata.model.product.throttle import Signal, Throttle
@@ -111,6 +112,9 @@ class Input:
     eras: tuple[Era, ...] = ()
     rows: tuple[RowRule, ...] = ()
     version: Annotated[Line | None, Key("Tag of the table (default: its newest snapshot).")] = None
+    complete: Annotated[
+        Completeness | None, Key("When a partition has all its rows. A plan that reads others is refused.")
+    ] = None
     snapshot_id: Annotated[str | None, NOT_A_KEY] = None  # read it there, instead of at its newest snapshot
 
     @property
@@ -121,7 +125,7 @@ class Input:
     @property
     def needs_schema(self) -> bool:
         """Whether planning must read the schemas of the source's files."""
-        return bool(self.columns or self.rows)
+        return bool(self.columns or self.rows or (self.complete and self.complete.rows_from))
 
 
 @dataclass(frozen=True, slots=True)

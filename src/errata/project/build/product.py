@@ -13,6 +13,7 @@ from errata.model.duration import count_steps
 from errata.model.partition import Grain, parse_list
 from errata.model.product import LINEAGE_COLUMNS, S3, Catalog, Comparison, Input, Product, Project, Target, Transform
 from errata.project.build.checks import build_checks
+from errata.project.build.completeness import check_completeness
 from errata.project.build.distribution import build_distributions
 from errata.project.build.eras import build_eras, build_row_limits, check_row_rules
 from errata.project.build.limits import check_limits
@@ -184,6 +185,7 @@ def _build_input(
     for key, duration in (("lookback", file.lookback), ("lookahead", file.lookahead)):
         _check_span(duration, grain, file.partition, (*path, key), report)
     check_row_rules(file, path, report)
+    check_completeness(file, grain, path, catalogs, report)
     return narrow(
         Input,
         file,
@@ -214,7 +216,18 @@ def _check_reference(file: InputForm, grain: Grain, path: tuple[str, ...], repor
 def _build_own_input(name: str, file: InputForm, target: Target, report: ProblemReport) -> Input:
     """The product's own earlier partitions as an input: the target itself, partitioned like the target."""
     path = ("inputs", name)
-    for key in ("table", "files", "partition", "reference", "version", "columns", "eras", "rows", "quarantine"):
+    for key in (
+        "table",
+        "files",
+        "partition",
+        "reference",
+        "version",
+        "columns",
+        "eras",
+        "rows",
+        "quarantine",
+        "complete",
+    ):
         if getattr(file, key):
             report.at_key((*path, key), f'the key "{key}" was refused in {".".join(path)}; own output is the target')
     grain = target.grain

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from errata.errors import NotFound, UsageError
-from errata.model.partition import Grain
-from errata.model.product import Input
+from errata.model.partition import Grain, start_of
+from errata.model.product import Completeness, Input
 from errata.model.refs import GUARD
+from errata.ports.tables import Arrival
 from errata.testing.contracts.subject import (
     DAYS,
     FIRST,
@@ -76,6 +77,23 @@ class ReaderContract:
             assert partition or (state.whole and state.whole.rows == 3)
         gone = Input("old", table=subject.table, snapshot_id=NOT_A_SNAPSHOT)
         assert "is gone" in str(subject.inputs.read_input(gone, Grain.DAY, ()).problem)
+
+    def test_a_watermark_is_the_newest_value_that_can_be_true(self, subject: Subject) -> None:
+        """Of all partitions, whichever are asked for; a later one is ignored and named."""
+        midnight = {day: int(start_of(Grain.DAY, day).timestamp() * 1000) for day in DAYS}
+
+        def read(latest: str) -> Arrival:
+            rule = Completeness(watermark="day", latest_ms=midnight[latest])
+            source = Input("raw", table=subject.table, partition="day", complete=rule)
+            found = subject.inputs.read_input(source, Grain.DAY, [FIRST]).arrival
+            assert found is not None
+            return found
+
+        assert read(THIRD) == Arrival(watermark_ms=midnight[SECOND])
+        subject.append((THIRD, "late", "1.00"))
+        assert read(THIRD).watermark_ms == midnight[THIRD]
+        early = read(SECOND)
+        assert (early.watermark_ms, len(early.ignored)) == (midnight[SECOND], 1)
 
     def test_history_lists_the_commits_of_a_partition_newest_first(self, subject: Subject) -> None:
         """Commits elsewhere are left out; ``most`` and an expiry make it incomplete."""

@@ -19,7 +19,15 @@ from errata.model.near_miss import NearMiss, describe_entries
 from errata.model.partition import Grain
 from errata.model.product import Catalog, Input
 from errata.model.refs import PREFIX
-from errata.ports.tables import InputReader, InputState, TableDescription, TableReader, TargetReader, TargetState
+from errata.ports.tables import (
+    Arrival,
+    InputReader,
+    InputState,
+    TableDescription,
+    TableReader,
+    TargetReader,
+    TargetState,
+)
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as IcebergCatalog
@@ -268,6 +276,7 @@ class IcebergMetadata:
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
         """The input's current snapshot, or the one tagged with its version, mapped to partitions of the product."""
+        from errata.engines.iceberg.metadata.arrival import find_newest_value, find_watermark_problem
         from errata.engines.iceberg.metadata.data_files import scan_input
 
         if source.table is None:
@@ -277,7 +286,15 @@ class IcebergMetadata:
         known = {field.name: str(field.field_type) for field in found.schema().fields}
         if source.partition is not None and source.partition not in known:
             problem = f"input {source.name}: {source.table} has no column {source.partition}"
+        rule, arrival = source.complete, None
+        if rule is not None and rule.watermark is not None:
+            why = find_watermark_problem(found, source.table, rule.watermark)
+            problem = f"input {source.name}: {why}" if why else problem
+            newest = None if why else find_newest_value(found, snapshot, rule.watermark, rule.latest_ms)
+            arrival = Arrival(watermark_ms=newest.at_ms, ignored=newest.ignored) if newest else None
         live = scan_input(found, snapshot, None if problem else source.partition, grain, partitions)
+        if rule is not None and rule.rows_from is not None:
+            arrival = Arrival(uncounted=live.uncounted)
         return InputState(
             name=source.name,
             kind="table",
@@ -292,7 +309,17 @@ class IcebergMetadata:
             note=live.note,
             problem=problem,
             schemas=(_read_snapshot_types(found, snapshot),) if source.needs_schema else (),
+            arrival=arrival,
         )
+
+    def read_announced(self, source: Input, grain: Grain, partitions: Sequence[str]) -> Mapping[str, int]:
+        """Rows that the partitions of an input should have, by the table that its product names."""
+        from errata.engines.iceberg.metadata.arrival import read_announced_rows
+
+        if source.complete is None or source.partition is None:
+            return {}
+        name, column = source.complete.announcing_table
+        return read_announced_rows(self._tables.load_named(name), name, source.partition, column, grain, partitions)
 
     def find_near_miss(self, _source: Input) -> NearMiss | None:
         """None: a table is named, not searched for."""
