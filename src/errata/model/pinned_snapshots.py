@@ -35,7 +35,8 @@ def refuse_open_pin(pin: InputPin) -> None:
 def _narrow_pin(pin: InputPin, partitions: Sequence[str]) -> InputPin:
     if not pin.snapshots:
         return pin
-    held = {_index_spans(pin)[name] for name in partitions}
+    by_name = _index_spans(pin)
+    held = {by_name[name] for name in partitions}
     if len(held) != 1:
         raise EngineError(f"input {pin.name}: {', '.join(partitions[:3])} … read {len(held)} snapshots; expected one")
     return replace(pin, snapshot_id=held.pop(), snapshots=())
