@@ -18,10 +18,15 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 import rfc8785
 
-__all__ = ["canonical_bytes", "digest_of", "from_plain", "parse_strict_json", "sha256", "to_plain"]
+__all__ = ["LEFT_OUT", "canonical_bytes", "digest_of", "from_plain", "parse_strict_json", "sha256", "to_plain"]
 
 
 T = TypeVar("T")
+LEFT_OUT = {"errata.left_out": True}
+"""Metadata of a field that is left out of JSON data while it has its default.
+
+A field added to a sealed value gets it, so that values which do not use the field keep their bytes and digests.
+"""
 _SCALARS = frozenset({str, int, bool, type(None)})
 
 
@@ -31,7 +36,12 @@ def to_plain(value: Any) -> Any:
     if type(value) in _SCALARS:
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: to_plain(getattr(value, name)) for name in _field_names(type(value))}
+        kind = type(value)
+        made = {name: to_plain(getattr(value, name)) for name in _field_names(kind)}
+        for name, default in _find_left_out(kind):
+            if made[name] == default:
+                del made[name]
+        return made
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -44,6 +54,12 @@ def to_plain(value: Any) -> Any:
 @cache
 def _field_names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
+
+
+@cache
+def _find_left_out(kind: Any) -> tuple[tuple[str, Any], ...]:
+    fields = [field for field in dataclasses.fields(kind) if LEFT_OUT.items() <= field.metadata.items()]
+    return tuple((field.name, to_plain(field.default)) for field in fields)
 
 
 def from_plain(kind: type[T], data: Any) -> T:

@@ -210,8 +210,8 @@ PLANTS = (
     Plant(
         "late data in the days around the scope is not told",
         "publishing/late_inputs.py",
-        "asked = widen_partitions(grain, names, pin.lookback, pin.lookahead)",
-        "asked = tuple(names)",
+        "found = find(workspace, pin, rule.input_grain, rule.list_reads(names))",
+        "found = find(workspace, pin, rule.input_grain, tuple(names))",
         (f"{LATE}only_what_the_published_partitions_read_is_looked_at_with_their_look_back",),
     ),
     # -------------------------------------------------------------------------------------------------- publications

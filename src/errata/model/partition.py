@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
@@ -41,6 +41,11 @@ class Grain(StrEnum):
     def is_time(self) -> bool:
         """Whether partitions of this grain are intervals of time."""
         return self is not Grain.VALUE
+
+    @property
+    def width(self) -> int:
+        """Length of the text of a time partition; the text of a coarser grain is the beginning of a finer one."""
+        return len(_EXAMPLES[self])
 
 
 _FORMATS = {Grain.HOUR: "%Y-%m-%dT%H", Grain.DAY: "%Y-%m-%d", Grain.MONTH: "%Y-%m", Grain.YEAR: "%Y"}
@@ -323,17 +328,6 @@ def value_from_text(text: str) -> str | None:
 def shift_partition(grain: Grain, text: str, by: int) -> str:
     """The partition ``by`` steps later (earlier when negative)."""
     return from_ordinal(grain, to_ordinal(grain, text) + by)
-
-
-def widen_partitions(grain: Grain, partitions: Sequence[str], back: int, ahead: int) -> tuple[str, ...]:
-    """Partitions whose input is needed: each one plus ``back`` steps before and ``ahead`` steps after it."""
-    if not grain.is_time or not (back or ahead):
-        return sort_oldest_first(grain, set(partitions))
-    numbers = {
-        to_ordinal(grain, text) + step for text in partitions if text != NULL for step in range(-back, ahead + 1)
-    }
-    nulls = {NULL} & set(partitions)
-    return sort_oldest_first(grain, nulls | from_ordinals(grain, numbers))
 
 
 _STEP = {Grain.HOUR: 7 * 24, Grain.DAY: 7, Grain.MONTH: 12}

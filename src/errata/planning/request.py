@@ -8,21 +8,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from errata.errors import UsageError
-from errata.model.duration import count_steps
 from errata.model.manifest import Override
 from errata.model.partition import (
     NULL,
     Grain,
     expand_range,
     format_ranges,
-    from_ordinals,
     parse_list,
     parse_partition,
     sort_oldest_first,
-    to_ordinal,
-    widen_partitions,
 )
-from errata.model.product import Input, Product
+from errata.model.product import Product
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 KINDS = (
@@ -182,23 +178,6 @@ def resolve_canary(request: Request, ordered: Sequence[str], grain: Grain, order
             hint=f"--canary {len(chosen)}",
         )
     return chosen
-
-
-def count_look_steps(source: Input, grain: Grain) -> tuple[int, int]:
-    """Look-back and look-ahead of an input, in partitions of the product."""
-    return count_steps(source.lookback, grain), count_steps(source.lookahead, grain)
-
-
-def list_input_partitions(source: Input, grain: Grain, partitions: Sequence[str]) -> tuple[str, ...]:
-    """Partitions of an input that must be read, oldest first; none for an input that is read whole.
-
-    From a product's own output a partition needs only earlier partitions, never itself.
-    """
-    if source.own:
-        back = count_look_steps(source, grain)[0]
-        numbers = [to_ordinal(grain, name) for name in partitions if name != NULL]
-        return sort_oldest_first(grain, from_ordinals(grain, {n for at in numbers for n in range(at - back, at)}))
-    return widen_partitions(grain, partitions, *count_look_steps(source, grain)) if source.partition else ()
 
 
 def _require_known(what: str, found: str, known: Sequence[str]) -> None:

@@ -14,7 +14,6 @@ from errata.model.partition import NULL, Grain, value_to_text
 Row = Mapping[str, Any]
 """Column → value, as Python has it: ``date``, ``Decimal``, ``str`` …"""
 
-_WIDTHS = {Grain.HOUR: 13, Grain.DAY: 10, Grain.MONTH: 7, Grain.YEAR: 4}
 _TRANSFORMS = {"hour": Grain.HOUR, "day": Grain.DAY, "month": Grain.MONTH, "year": Grain.YEAR}
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -88,8 +87,8 @@ def stored_grain(transform: str, column_type: str) -> Grain | None:
     return Grain.DAY if column_type == "date" else Grain.VALUE if column_type in ("string", "int", "long") else None
 
 
-def name_partition(value: Any, grain: Grain) -> str:
-    """The partition that a row with this value belongs to.
+def name_partition(value: Any, grain: Grain, stored: Grain | None = None) -> str:
+    """The partition that a row with this value belongs to; ``stored`` is the grain of a text, if that is finer.
 
     >>> name_partition(datetime(2026, 1, 3, 5, 7), Grain.HOUR), name_partition(None, Grain.DAY)
     ('2026-01-03T05', 'null')
@@ -100,7 +99,9 @@ def name_partition(value: Any, grain: Grain) -> str:
         return value_to_text(str(value))
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC).replace(tzinfo=None)
-    return value if isinstance(value, str) else str(value.isoformat())[: _WIDTHS[grain]]
+    if isinstance(value, str):
+        return value if stored in (None, grain) else value[: grain.width]
+    return str(value.isoformat())[: grain.width]
 
 
 def digest_rows(rows: Iterable[Row], columns: Sequence[str]) -> tuple[int, str, str]:

@@ -63,7 +63,7 @@ def render_plan(view: PlanView) -> str:
     """A plan: scope, inputs, estimate, guardrails with a finding, digest."""
     facts: list[tuple[str, Child]] = [
         ("replaces", _describe_scope(view)),
-        *((f"reads {source.name}", _describe_input(source, view.grain)) for source in view.inputs),
+        *((f"reads {source.name}", _describe_input(source, source.grain or view.grain)) for source in view.inputs),
         ("chunks", _describe_work(view)),
         ("gate", ", ".join(plural(number, noun) for kind, noun in _GATE.items() if (number := view.gate.get(kind)))),
         *(("! rule", change.text()) for change in view.rules_changed),

@@ -26,6 +26,7 @@ class InputView:
     eras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # schema era → partitions in it
     row_rules: tuple[str, ...] = ()  # rules that remove rows, with their action
     version: str | None = None  # the tag that named the snapshot
+    grain: str = ""  # of the input's partitions; empty if it is read whole
 
 
 @dataclass(frozen=True, slots=True)

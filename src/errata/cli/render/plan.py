@@ -92,8 +92,9 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     if view.rewrite:
         yield from format_labelled("rewrites", _describe_rewrite(view.rewrite), width)
     for n, source in enumerate(view.inputs):
-        yield from format_labelled("" if n else "reads", _describe_input(source, view.grain), width)
-        eras = [f"era {name}: {format_partitions(view.grain, found) or 'whole'}" for name, found in source.eras.items()]
+        grain = source.grain or view.grain
+        yield from format_labelled("" if n else "reads", _describe_input(source, grain), width)
+        eras = [f"era {name}: {format_partitions(grain, found) or 'whole'}" for name, found in source.eras.items()]
         yield from format_labelled("", eras, width) if eras else ()
         yield from format_labelled("", [f"takes out: {', '.join(source.row_rules)}"], width) if source.row_rules else ()
     yield from _render_origin(view, width)

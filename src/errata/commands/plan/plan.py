@@ -14,6 +14,7 @@ from errata.failpoints import failpoint
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.product import Product, Role
+from errata.model.read_rule import rule_of_input
 from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
 from errata.model.run import ACTIVE, WITHOUT_RESULT, AttemptState, ChunkState, RunState
 from errata.planning.build import Plan, build_own_input, build_plan
@@ -22,7 +23,7 @@ from errata.planning.estimate import count_busy_seconds, count_worker_cores
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.input_conditions import with_delete_condition, with_row_rules
 from errata.planning.plan_command import format_corrected_plan, format_plan_command, format_possible_plan
-from errata.planning.request import Request, list_input_partitions, resolve_partitions
+from errata.planning.request import Request, resolve_partitions
 from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
 from errata.planning.rule_check import refuse_flawed_rules
 from errata.ports.tables import ActiveRun, PastRun, TagOutcome
@@ -144,8 +145,8 @@ def _draft_plan(workspace: Workspace, request: Request) -> Plan:
         else {
             source.name: build_own_input(source, product, target, partitions)
             if source.own
-            else workspace.engines.inputs.read_input(source, grain, list_input_partitions(source, grain, partitions))
-            for source in product.inputs
+            else workspace.engines.inputs.read_input(source, rule.input_grain, rule.list_reads(partitions))
+            for source, rule in ((one, rule_of_input(one, grain)) for one in product.inputs)
         }
     )
     product = with_delete_condition(with_row_rules(product, inputs))

@@ -11,9 +11,10 @@ from errata.approval.release import find_release_digest, released_view
 from errata.canonical import to_plain
 from errata.gate.rule_changes import read_rule_changes
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest, count_untouched_partitions, find_new_partitions
-from errata.model.partition import WHOLE
+from errata.model.partition import WHOLE, Grain
 from errata.model.product import Product, Publish, Role
 from errata.model.product.throttle import Throttle
+from errata.model.read_rule import rule_of_pin
 from errata.model.refs import GUARD, base_tag, candidate_branch, input_tags, run_branch
 from errata.model.run import ChunkState
 from errata.publishing.groups import describe_groups
@@ -98,7 +99,8 @@ def _manifest_view(
         product=manifest.product, table=manifest.target.table, kind=manifest.kind, reason=manifest.reason,
         requested_by=requester, order=manifest.order, grain=manifest.target.grain.value,
         partitions=manifest.partitions, chunks=tuple(map(_chunk_view, manifest.chunks)),
-        inputs=tuple(map(_input_view, manifest.inputs)), verdicts=verdicts, estimate=_estimate_view(manifest.estimate),
+        inputs=tuple(_input_view(pin, manifest.target.grain) for pin in manifest.inputs), verdicts=verdicts,
+        estimate=_estimate_view(manifest.estimate),
         refs=(
             base_tag(name), *sorted({tag for _, tag in input_tags(name, manifest.inputs)}), GUARD,
             *([f"table {manifest.target.shadow}"] if manifest.target.shadow else []), run_branch(name),
@@ -183,12 +185,13 @@ def _estimate_view(found: Estimate) -> EstimateView:
     return EstimateView(found.rows, found.bytes, middle, found.usd, found.seconds_low, found.seconds_high, found.basis)
 
 
-def _input_view(pin: InputPin) -> InputView:
+def _input_view(pin: InputPin, grain: Grain) -> InputView:
     is_table = pin.kind == "table"
     return InputView(
         pin.name, pin.location if is_table else None, None if is_table else pin.location, pin.snapshot_id,
         pin.file_count, pin.rows, pin.bytes, pin.input_partitions, pin.reference, pin.own,
         _partitions_by_era(pin), tuple(f"{rule.name} ({rule.action})" for rule in pin.row_rules), pin.version,
+        "" if pin.partition is None else rule_of_pin(pin, grain).input_grain.value,
     )  # fmt: skip
 
 
