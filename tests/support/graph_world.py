@@ -163,9 +163,10 @@ class GraphWorld:
 
     def open(self) -> None:
         """Open the project as its files are now."""
-        self.client: Client = build_client(
-            open_workspace(self.root, build_engines=self._build, now=self.lake.clock, narrate=self.said.append)
+        self.workspace = open_workspace(
+            self.root, build_engines=self._build, now=self.lake.clock, narrate=self.said.append
         )
+        self.client: Client = build_client(self.workspace)
 
     def _build(self, project: Project, ledger: Ledger) -> MemoryEngines:
         return MemoryEngines(project, ledger, self.lake, self.transforms)

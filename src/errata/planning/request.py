@@ -115,21 +115,29 @@ class Request:
 
 def resolve_partitions(request: Request, grain: Grain) -> tuple[str, ...]:
     """Partitions to publish, oldest first."""
-    by_range = request.start is not None or request.end is not None
-    if by_range and request.partitions is not None:
-        raise _usage_error("a range and a list were both given; expected --from and --to, or --partitions")
-    if request.partitions is not None:
-        if isinstance(request.partitions, str):
-            return parse_list(grain, request.partitions)
-        if not request.partitions:
-            raise _usage_error("an empty partition list was refused; expected at least one partition")
-        return sort_oldest_first(grain, {parse_partition(grain, text) for text in request.partitions})
-    if request.start is None or request.end is None:
+    found = resolve_scope(grain, request.start, request.end, request.partitions)
+    if found is None:
         raise _usage_error(
             "a plan without a range was refused; expected --from and --to, or --partitions",
             hint=f'errata plan {request.product} --from D --to D --reason "…"',
         )
-    return expand_range(grain, request.start, request.end)
+    return found
+
+
+def resolve_scope(
+    grain: Grain, start: str | None, end: str | None, partitions: str | Sequence[str] | None
+) -> tuple[str, ...] | None:
+    """Partitions of a half-open range or of a list, oldest first; None if neither is given in full."""
+    by_range = start is not None or end is not None
+    if by_range and partitions is not None:
+        raise _usage_error("a range and a list were both given; expected --from and --to, or --partitions")
+    if partitions is not None:
+        if isinstance(partitions, str):
+            return parse_list(grain, partitions)
+        if not partitions:
+            raise _usage_error("an empty partition list was refused; expected at least one partition")
+        return sort_oldest_first(grain, {parse_partition(grain, text) for text in partitions})
+    return None if start is None or end is None else expand_range(grain, start, end)
 
 
 def refuse_other_spellings(partitions: Sequence[str], column_type: str | None) -> None:

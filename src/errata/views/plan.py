@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from errata.views.approval import ApprovalView, BreakGlassView, QuorumView, ReleasedView
+from errata.views.impact import ImpactView
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,7 @@ class PlanView:
     publish: Mapping[str, Any] = field(default_factory=dict)  # the mode and its settings
     rewrite: Mapping[str, Any] | None = None  # why publication writes data files, and how many
     rules_changed: tuple[RuleChangeView, ...] = ()  # against the superseded run
+    touches: ImpactView | None = None  # what reads the corrected partitions, by the project files of now
 
     @property
     def id(self) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import calendar
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from errata.canonical import canonical_bytes, from_plain, to_plain
 from errata.model.manifest import InputPin
 from errata.model.partition import (
     NULL,
@@ -22,7 +24,7 @@ from errata.model.partition import (
     to_ordinal,
 )
 from errata.model.product import Input
-from errata.model.read_rule import ReadRule, Shift, find_window, is_aligned, rule_of_input, rule_of_pin
+from errata.model.read_rule import ReadRule, Shift, Window, find_window, is_aligned, rule_of_input, rule_of_pin
 
 TIMES = (Grain.HOUR, Grain.DAY, Grain.MONTH, Grain.YEAR)
 NEAR_2026 = {grain: to_ordinal(grain, "2026-02-27T22"[: grain.width]) for grain in TIMES}
@@ -185,3 +187,13 @@ def test_a_manifest_reads_what_the_product_file_says(source: Input):
         window=window,
     )  # fmt: skip
     assert rule_of_pin(pin, Grain.DAY) == rule_of_input(source, Grain.DAY)
+
+
+def test_a_pin_without_a_window_is_sealed_as_before_there_were_windows():
+    """Plans that do not use the key keep their bytes and digests, and old manifests are read."""
+    pin = InputPin("e", "table", "l.n.t", "d", "date", 0, 0, (), {}, 0, 0, 0)
+    assert b"window" not in canonical_bytes(pin)
+    assert from_plain(InputPin, to_plain(pin)) == pin
+    wide = replace(pin, window=Window(Grain.HOUR, "6h"))
+    assert to_plain(wide)["window"] == {"grain": "hour", "lookback": "6h", "lookahead": "0d"}
+    assert from_plain(InputPin, to_plain(wide)) == wide

@@ -103,8 +103,7 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     yield from format_labelled("estimate", _describe_estimate(view), width)
     yield from render_limits(view, width)
     yield from _render_gate(view, width)
-    told = f"{', '.join(view.consumers)} (tell them: Errata does not)" if view.consumers else "no consumers are named"
-    yield from format_labelled("touches", [told], width)
+    yield from _render_touches(view, width)
     if view.refs:
         yield from format_labelled("refs", view.refs, width)
     for pin in view.pins:
@@ -114,6 +113,17 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     for rule, why in view.overrides.items():
         if rule not in shown:
             yield from format_labelled("override", [f'{rule}="{why}"'], width)
+
+
+def _render_touches(view: PlanView, width: int) -> Iterator[str]:
+    """What reads the corrected partitions; Errata tells nobody."""
+    told = [*view.touches.lines()] if view.touches else []
+    named = list(dict.fromkeys((*view.consumers, *(view.touches.consumers if view.touches else ()))))
+    told.append(f"{', '.join(named)} (tell them: Errata does not)" if named else "no consumers are named")
+    for n, piece in enumerate(told):
+        yield from format_labelled("" if n else "touches", [piece], width)
+    for note in view.touches.notes if view.touches else ():
+        yield from format_labelled("! touches", [note], width)
 
 
 def _describe_rewrite(rewrite: Mapping[str, Any]) -> list[str]:

@@ -47,7 +47,7 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
         plan = draft_plan(workspace, replace(request, supersede=ended.run_id))
     if plan.is_refused or plan.manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
-        view = refused_view(workspace.product(request.product), plan)
+        view = refused_view(workspace, plan)
         raise PlanRefused(
             f"the plan was refused by {len(refused)} of {len(plan.verdicts)} rules: "
             + "; ".join(f"{verdict.rule}: {verdict.message}" for verdict in refused),

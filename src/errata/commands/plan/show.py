@@ -9,10 +9,11 @@ from errata.approval.break_glass import find_last_break_glass
 from errata.approval.quorum import approvals_view, current_quorum_view
 from errata.approval.release import find_release_digest, released_view
 from errata.canonical import to_plain
+from errata.commands.look.impact import find_touches
 from errata.gate.rule_changes import read_rule_changes
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest, count_untouched_partitions, find_new_partitions
 from errata.model.partition import WHOLE, Grain
-from errata.model.product import Product, Publish, Role
+from errata.model.product import Publish, Role
 from errata.model.product.throttle import Throttle
 from errata.model.read_rule import rule_of_pin
 from errata.model.refs import GUARD, base_tag, candidate_branch, input_tags, run_branch
@@ -59,8 +60,9 @@ def stored_plan_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -
     )  # fmt: skip
 
 
-def refused_view(product: Product, plan: Plan) -> PlanView:
+def refused_view(workspace: Workspace, plan: Plan) -> PlanView:
     """View of a refused plan, which has no manifest."""
+    product = workspace.product(plan.request.product)
     return PlanView(
         run_id="", manifest_digest="", state="refused", already=False, product=product.name,
         table=product.target.table, kind=plan.request.kind, reason=plan.request.reason,
@@ -70,6 +72,7 @@ def refused_view(product: Product, plan: Plan) -> PlanView:
         estimate=_estimate_view(plan.estimate), refs=(), code={}, gate={}, consumers=product.consumers,
         untouched_partitions=plan.untouched_partitions, new_partitions=plan.new_partitions, overrides={},
         supersedes=plan.request.supersede, single_user=False, deadline=plan.deadline,
+        touches=find_touches(workspace, product.name, plan.partitions),
     )  # fmt: skip
 
 
@@ -129,6 +132,7 @@ def _manifest_view(
         restored=to_plain(manifest.restored) if manifest.restored else None,
         rewrite=to_plain(manifest.target.rewrite) if manifest.target.rewrite else None,
         rules_changed=read_rule_changes(workspace, manifest),
+        touches=find_touches(workspace, manifest.product, manifest.partitions),
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from errata.model.product.product import (
     Transform,
     is_sql_file,
 )
-from errata.model.product.project import S3, Alarm, Catalog, Limits, Person, Project, Role
+from errata.model.product.project import S3, Alarm, Catalog, DbtSettings, Limits, Person, Project, Role
 from errata.model.product.rules import (
     INEXACT,
     PII_KINDS,
@@ -42,6 +42,7 @@ __all__ = [
     "Check",
     "Comparison",
     "Control",
+    "DbtSettings",
     "Freeze",
     "GroupKey",
     "Groups",

@@ -55,6 +55,7 @@ def build_project(file: ProjectForm, root: Path, report: ProblemReport) -> Proje
         health=build_signals(file.health, report),
         evidence=build_evidence(file.evidence, root, report),
         approval=approval,
+        dbt=None if file.dbt is None else replace(file.dbt, manifest=to_absolute(root, file.dbt.manifest)),
     )
 
 
