@@ -15,7 +15,7 @@ from errata.errors import NotFound
 if TYPE_CHECKING:
     from errata.ledger import Ledger, RunRecord
     from errata.model.audit import Actor
-    from errata.model.dbt_graph import DbtManifest
+    from errata.model.graph.dbt_graph import DbtManifest
     from errata.model.manifest import Code, Manifest
     from errata.model.product import Product, Project
     from errata.model.product.throttle import Throttle

@@ -20,9 +20,9 @@ from errata.gate.row_accounts import list_adopted_attempts, may_have_quarantine
 from errata.ledger import RunRecord
 from errata.ledger.records import map_partitions_to_chunks
 from errata.model.audit import Actor
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import Chunk, InputPin, Manifest
 from errata.model.partition import format_ranges, sort_oldest_first
-from errata.model.read_rule import rule_of_pin
 from errata.model.rebase import list_rebase_tags
 from errata.model.refs import DAY_MS, RUN_DAYS
 from errata.model.run import RunState

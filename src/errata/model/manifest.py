@@ -14,10 +14,10 @@ from typing import Any
 
 from errata.canonical import LEFT_OUT, digest_of
 from errata.model.approval import ApprovalRules
+from errata.model.graph.read_rule import Window, rule_of_pin
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Control, Limits, Publish, Reconciliation
 from errata.model.product.eras import Era, RowLimits, RowRule
-from errata.model.read_rule import Window, rule_of_pin
 
 FORMAT = "errata.manifest/1"
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from errata.canonical import canonical_bytes, sha256
+from errata.model.graph.read_rule import rule_of_input
 from errata.model.manifest import FORMAT, Chunk, Code, Estimate, Manifest
 from errata.model.product import Input, Product, Project, Publish
-from errata.model.read_rule import rule_of_input
 from errata.model.refs import shadow_table
 from errata.model.side_tables import build_create_statements
 from errata.planning.control_partitions import find_control_partitions

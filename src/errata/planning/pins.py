@@ -7,10 +7,10 @@ from datetime import timedelta
 
 from errata.canonical import canonical_bytes, sha256
 from errata.model.duration import count_steps
+from errata.model.graph.read_rule import find_window, rule_of_input
 from errata.model.manifest import InputPin, TargetPin
 from errata.model.partition import EPOCH, WHOLE, Grain
 from errata.model.product import Input, Product
-from errata.model.read_rule import find_window, rule_of_input
 from errata.model.span import unit_transform
 from errata.planning.era_coverage import check_coverage
 from errata.planning.plan_context import PlanContext

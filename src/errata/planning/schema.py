@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from errata.model.graph.read_rule import rule_of_input
 from errata.model.manifest import NewColumn
 from errata.model.partition import Grain
 from errata.model.product import INEXACT, Product, Target
-from errata.model.read_rule import rule_of_input
 from errata.model.side_tables import VERSION_COLUMNS, list_side_table_columns
 from errata.model.types import PARTITION_TYPES
 from errata.planning.era_coverage import check_coverage

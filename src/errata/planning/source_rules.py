@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from errata.model.graph.read_rule import ReadRule, rule_of_input
 from errata.model.partition import NULL
-from errata.model.read_rule import ReadRule, rule_of_input
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.plan_context import PlanContext
 from errata.ports.tables import InputState

@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path as FilePath
 
 from errata.errors import ErrataError
-from errata.model.impact import Edge, describe_cycle, find_cycles
+from errata.model.graph.product_graph import Edge, describe_cycle, find_cycles
 from errata.model.near_miss import describe_entries
 from errata.model.partition import Grain
 from errata.model.product import INEXACT, Input, Metric, Product, Project, Role

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 
 from errata.canonical import digest_of, from_plain, to_plain
 from errata.ledger import RunRecord
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest, SourceFile
 from errata.model.partition import WHOLE, Grain, sort_oldest_first
-from errata.model.read_rule import rule_of_pin
 from errata.model.rebase import split_by_rebase
 from errata.model.table import Commit
 from errata.planning.repin import input_from_pin, needs_repin

@@ -20,11 +20,11 @@ from errata.engines.spark.compute.transforms import load_transform
 from errata.engines.transform_errors import build_transform_error
 from errata.errors import EngineError, ErrataError, OutputContract, TransformFailed
 from errata.failpoints import failpoint
+from errata.model.graph.read_rule import ReadRule, rule_of_pin
 from errata.model.manifest import InputPin, TargetPin, list_divisible_inputs
 from errata.model.partition import WHOLE
 from errata.model.product import Merge
 from errata.model.product.eras import QUARANTINE
-from errata.model.read_rule import ReadRule, rule_of_pin
 from errata.model.refs import quarantine_table, run_branch
 from errata.ports.compute import TRIAL, ChunkEngine, ChunkWork
 from errata.ports.measure import Measurer

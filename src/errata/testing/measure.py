@@ -11,9 +11,9 @@ from typing import Any
 
 from errata.errors import RunExpired
 from errata.model.diff import Diff
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest, TargetPin
 from errata.model.partition import WHOLE, Grain
-from errata.model.read_rule import rule_of_pin
 from errata.model.rebase import Rebase, split_by_rebase
 from errata.ports.measure import (
     CANDIDATE,

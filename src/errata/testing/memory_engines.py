@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from errata.ledger import Ledger
-from errata.model.dbt_graph import DbtManifest
+from errata.model.graph.dbt_graph import DbtManifest
 from errata.model.manifest import Code
 from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain

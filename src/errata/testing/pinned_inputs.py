@@ -11,9 +11,9 @@ from typing import Any
 
 from errata.canonical import from_plain
 from errata.errors import EngineError, RunExpired, SourceChanged, UsageError
+from errata.model.graph.read_rule import ReadRule, rule_of_pin
 from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
 from errata.model.partition import NULL, Grain, start_of, value_from_text
-from errata.model.read_rule import ReadRule, rule_of_pin
 from errata.testing.lake import Lake
 from errata.testing.metadata import Snapshot
 from errata.testing.row_expressions import evaluate_condition

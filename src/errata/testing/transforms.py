@@ -24,8 +24,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from errata.model.context import Context, Mode
+from errata.model.graph.read_rule import ReadRule, Shift
 from errata.model.partition import Grain, end_of, sort_oldest_first, start_of
-from errata.model.read_rule import ReadRule, Shift
 from errata.testing.chunks import deterministic_id, stamp
 from errata.testing.row_expressions import evaluate_condition, evaluate_total
 from errata.testing.row_values import freeze_value, name_partition

@@ -151,7 +151,7 @@ class PlanView:
     publish: Mapping[str, Any] = field(default_factory=dict)  # the mode and its settings
     rewrite: Mapping[str, Any] | None = None  # why publication writes data files, and how many
     rules_changed: tuple[RuleChangeView, ...] = ()  # against the superseded run
-    touches: ImpactView | None = None  # what reads the corrected partitions, by the project files of now
+    touches: ImpactView | None = None  # what reads the corrected partitions, according to the current project files
 
     @property
     def id(self) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from errata.canonical import digest_of
 from errata.errors import SetupError
 from errata.ledger import Ledger
-from errata.model.dbt_graph import DbtManifest
+from errata.model.graph.dbt_graph import DbtManifest
 from errata.model.manifest import Code, TargetPin
 from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from errata.errors import UsageError
 from errata.model.calendar_math import first_second, format_stored_ordinal, is_unnameable, ordinal_at
+from errata.model.graph.read_rule import ReadRule, Shift
 from errata.model.partition import (
     Grain,
     end_of,
@@ -15,7 +16,6 @@ from errata.model.partition import (
     parse_partition,
     to_ordinal,
 )
-from errata.model.read_rule import ReadRule, Shift
 
 TIMES = [Grain.HOUR, Grain.DAY, Grain.MONTH, Grain.YEAR]
 LAST = {Grain.HOUR: "9999-12-31T23", Grain.DAY: "9999-12-31", Grain.MONTH: "9999-12", Grain.YEAR: "9999"}

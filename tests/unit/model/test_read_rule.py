@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from errata.canonical import canonical_bytes, from_plain, to_plain
+from errata.model.graph.read_rule import ReadRule, Shift, Window, find_window, is_aligned, rule_of_input, rule_of_pin
 from errata.model.manifest import InputPin
 from errata.model.partition import (
     NULL,
@@ -24,7 +25,6 @@ from errata.model.partition import (
     to_ordinal,
 )
 from errata.model.product import Input
-from errata.model.read_rule import ReadRule, Shift, Window, find_window, is_aligned, rule_of_input, rule_of_pin
 
 TIMES = (Grain.HOUR, Grain.DAY, Grain.MONTH, Grain.YEAR)
 NEAR_2026 = {grain: to_ordinal(grain, "2026-02-27T22"[: grain.width]) for grain in TIMES}

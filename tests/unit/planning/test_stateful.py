@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from errata.errors import UsageError
+from errata.model.graph.read_rule import rule_of_input
 from errata.model.partition import Grain
 from errata.model.product import Input
-from errata.model.read_rule import rule_of_input
 from errata.model.refs import input_tags
 from errata.planning.build import Plan, build_own_input
 from errata.planning.packing import SMALLEST_PER_CORE

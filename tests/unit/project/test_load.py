@@ -171,7 +171,10 @@ def test_input_names_must_fit_a_parameter(write: Write):
     [
         ("table: lake.a.b", "expected one of table, files and own"),
         ("lookback: 12h", 'lookback: expected whole days or months; found "12h"'),
-        ("grain: value", "grain: expected day, the grain of the target, or no key: only times lie within each other"),
+        (
+            "grain: value",
+            'grain: expected day, the grain of the target, or no key: only times are nested; found "value"',
+        ),
         ("lookback: 3m", 'lookback: expected a whole number and h, d, w, mo or y, such as 3d; found "3m"'),
         ("lookback: 3", "lookback: expected a whole number and h, d, w, mo or y, such as 3d; found 3"),
         ("version: v1", "; only tables have tags"),

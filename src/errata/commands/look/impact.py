@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from errata.errors import ErrataError, UsageError
-from errata.model.dbt_graph import DbtManifest, DbtReader, is_exposure
-from errata.model.impact import PartitionSet, Touched, list_published_tables, trace_impact
+from errata.model.graph.dbt_graph import DbtManifest, DbtReader, is_exposure
+from errata.model.graph.product_graph import PartitionSet, Touched, list_published_tables, trace_impact
 from errata.model.partition import sort_oldest_first
 from errata.model.product import Product
 from errata.planning.request import resolve_scope

@@ -11,11 +11,11 @@ from errata.approval.release import find_release_digest, released_view
 from errata.canonical import to_plain
 from errata.commands.look.impact import find_touches
 from errata.gate.rule_changes import read_rule_changes
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest, count_untouched_partitions, find_new_partitions
 from errata.model.partition import WHOLE, Grain
 from errata.model.product import Publish, Role
 from errata.model.product.throttle import Throttle
-from errata.model.read_rule import rule_of_pin
 from errata.model.refs import GUARD, base_tag, candidate_branch, input_tags, run_branch
 from errata.model.run import ChunkState
 from errata.publishing.groups import describe_groups

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from errata.errors import NotFound, UsageError
-from errata.model.dbt_graph import VERSION, DbtManifest, build_dbt_graph
+from errata.model.graph.dbt_graph import VERSION, DbtManifest, build_dbt_graph
 
 _SCHEMA = re.compile(r"/manifest/v(\d+)\.json$")
 _BUILD = "write it again with a dbt of 1.8 or newer: dbt parse"

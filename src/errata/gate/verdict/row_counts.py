@@ -14,10 +14,10 @@ from decimal import Decimal
 from errata.gate.verdict.findings import BLOCK, OK, SEVERITY, WARN, CandidateSummary, MeasurementIndex
 from errata.gate.verdict.row_account import CHUNK, RowAccount, build_account, chunk_measure
 from errata.gate.verdict.thresholds import Limit
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest
 from errata.model.partition import WHOLE
 from errata.model.product.eras import QUARANTINE, RowLimits
-from errata.model.read_rule import rule_of_pin
 from errata.ports.measure import ROWS_IN, Measurement, input_scope
 from errata.views.checks import CheckResult
 

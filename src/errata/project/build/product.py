@@ -10,9 +10,9 @@ from pathlib import Path
 
 from errata.errors import UsageError
 from errata.model.approval import ApprovalRules
+from errata.model.graph.read_rule import Shift, is_aligned, is_wider
 from errata.model.partition import Grain, parse_list
 from errata.model.product import LINEAGE_COLUMNS, S3, Catalog, Comparison, Input, Product, Project, Target, Transform
-from errata.model.read_rule import Shift, is_aligned, is_wider
 from errata.project.build.checks import build_checks
 from errata.project.build.eras import build_eras, build_row_limits, check_row_rules
 from errata.project.build.masking import refuse_exposing_rules
@@ -226,7 +226,7 @@ def _check_input_grain(file: InputForm, grain: Grain, path: tuple[str, ...], rep
         return grain
     key = (*path, "grain")
     if not grain.is_time or not file.grain.is_time:
-        report.at(key, f"expected {grain}, the grain of the target, or no key: only times lie within each other")
+        report.at(key, f"expected {grain}, the grain of the target, or no key: only times are nested")
         return grain
     if file.partition is None:
         report.at(key, "a grain needs the key partition, the column that it is the grain of")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
+from errata.model.graph.read_rule import is_wider
 from errata.model.partition import Grain
 from errata.model.product import Control, GroupKey, Reconciliation
-from errata.model.read_rule import is_wider
 from errata.project.forms import ControlForm, ProductForm, ReconciliationForm, narrow
 from errata.project.problems import ProblemReport
 from errata.project.yaml.problem_texts import hint_nearest

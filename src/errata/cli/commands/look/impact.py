@@ -23,7 +23,7 @@ def impact(
     """Show what depends on some partitions of a product.
 
     Follows the inputs of the other products, with their grains and look-back, to the partitions that are computed from
-    the named ones, directly or through other products. With `dbt.manifest` in errata.yaml it goes on to the models and
+    the named ones, directly or through other products. With `dbt.manifest` in errata.yaml it includes the models and
     exposures of dbt. Reads project files and table metadata, starts no JVM and changes nothing.
 
     Example: errata impact fin.daily_revenue --from 2026-01-01 --to 2026-02-15

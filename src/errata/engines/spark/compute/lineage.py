@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from errata.model.context import Context, Mode
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import Chunk, Manifest
 from errata.model.partition import end_of, sort_oldest_first, start_of
-from errata.model.read_rule import rule_of_pin
 from errata.ports.compute import ChunkWork
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ from errata.engines.spark.inputs.source_files import (
     select_files,
 )
 from errata.errors import ChunkError, EngineError, ErrataError, RunExpired
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
 from errata.model.partition import Grain
 from errata.model.partition_sql import quote_table
-from errata.model.read_rule import rule_of_pin
 from errata.model.types import to_spark_scalar
 from errata.text.exceptions import first_line
 

@@ -19,9 +19,9 @@ from errata.engines.spark.measure.aggregates import (
 from errata.engines.spark.measure.grouped_totals import measure_groups
 from errata.engines.spark.measure.row_accounts import measure_accounts
 from errata.model.diff import Diff
+from errata.model.graph.read_rule import ReadRule, rule_of_pin
 from errata.model.manifest import InputPin, Manifest, TargetPin
 from errata.model.partition import Grain
-from errata.model.read_rule import ReadRule, rule_of_pin
 from errata.model.rebase import Rebase, split_by_rebase
 from errata.model.table import DataFile
 from errata.ports.measure import (

@@ -10,9 +10,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from errata.engines.spark.inputs.frames import read_screened
 from errata.engines.spark.inputs.row_rules import OUT
 from errata.engines.spark.measure.aggregates import PartitionGrouping, translate_spark_errors
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest
 from errata.model.partition import WHOLE
-from errata.model.read_rule import rule_of_pin
 from errata.ports.measure import ROWS_IN, ROWS_USED, Measurement, input_scope, taken_out_measure
 
 

@@ -20,10 +20,10 @@ from errata.engines.spark.inputs.frames import read_screened
 from errata.engines.spark.inputs.row_rules import ORIGIN, OUT, SOURCE, is_used, split_rows, to_row_struct
 from errata.engines.spark.write.append import SparkWriter
 from errata.errors import TransformFailed
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest, list_divisible_inputs
 from errata.model.partition import WHOLE
 from errata.model.product.eras import QUARANTINE, SUPPRESS
-from errata.model.read_rule import rule_of_pin
 from errata.model.refs import quarantine_table
 from errata.ports.compute import ChunkWork
 

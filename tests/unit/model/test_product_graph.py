@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from errata.errors import UsageError
-from errata.model.impact import PartitionSet, describe_cycle, find_cycles, list_edges, trace_impact
+from errata.model.graph.product_graph import PartitionSet, describe_cycle, find_cycles, list_edges, trace_impact
 from errata.model.partition import NULL, Grain, expand_range
 from errata.model.product import Input, Product, Publish, Target, Transform
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from errata.errors import UsageError
+from errata.model.graph.read_rule import rule_of_input
 from errata.model.partition import NULL, sort_oldest_first
 from errata.model.product import Input, Product
-from errata.model.read_rule import rule_of_input
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def find_cycles(products: Iterable[Product]) -> tuple[tuple[Edge, ...], ...]:
 
 
 def _rotate(names: Sequence[str]) -> list[str]:
-    """A cycle from its first name in the alphabet on, so that it is always told in the same way."""
+    """A cycle from its first name in the alphabet on, so that it is always written in the same way."""
     at = names.index(min(names))
     return [*names[at:], *names[:at]]
 
