@@ -67,6 +67,7 @@ def render_plan(view: PlanView) -> str:
         ("chunks", _describe_work(view)),
         ("gate", ", ".join(plural(number, noun) for kind, noun in _GATE.items() if (number := view.gate.get(kind)))),
         *(("! rule", change.text()) for change in view.rules_changed),
+        *(("touches", line) for line in (view.touches.lines() if view.touches else ())),
         ("asked by", f"{view.requested_by}{', single-user project' if view.single_user else ''}"),
         *(("decided", f"{one.decision} by {one.person}, {format_moment(one.at)} UTC") for one in view.approvals),
         ("manifest", el("code", view.manifest_digest) if view.manifest_digest else None),
