@@ -232,6 +232,13 @@ PLANTS = (
         (f"{READS}a_look_back_of_a_month_ends_with_the_month",),
     ),
     Plant(
+        "hours that look back by month are taken to have no gaps",
+        "model/graph/read_rule.py",
+        "        if self.grain is Grain.HOUR and (self.back.months or self.ahead.months):\n",
+        "        if False:\n",
+        (f"{READS}hours_whose_look_back_by_month_goes_back_and_forth_are_all_found",),
+    ),
+    Plant(
         "a day reads only the first of its hours",
         "model/graph/read_rule.py",
         "            numbers.update(range(first, last + 1))\n",

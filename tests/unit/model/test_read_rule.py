@@ -127,6 +127,21 @@ def test_a_look_back_of_a_month_ends_with_the_month():
     assert rule.list_touched(["2026-02-27"]) == expand_range(Grain.DAY, "2026-02-27", "2026-03-28")
 
 
+@pytest.mark.parametrize("rule", [
+    ReadRule(Grain.HOUR, Grain.HOUR, back=Shift(months=1)),
+    ReadRule(Grain.HOUR, Grain.DAY, ahead=Shift(months=1)),
+])  # fmt: skip
+def test_hours_whose_look_back_by_month_goes_back_and_forth_are_all_found(rule: ReadRule):
+    """29 March 23:00 less a month is later than 30 March 00:00 less a month, so that readers may have gaps."""
+    hours = expand_range(Grain.HOUR, "2026-01-27T00", "2026-04-02T00")
+    reads = {hour: set(rule.list_reads([hour])) for hour in hours}
+    around = expand_range(rule.input_grain, "2026-02-26T00"[: rule.input_grain.width], "2026-03-02T00"[
+        : rule.input_grain.width])  # fmt: skip
+    for changed in around:
+        touched = set(rule.list_touched([changed]))
+        assert {hour for hour in hours if changed in reads[hour]} == touched & set(hours)
+
+
 def test_a_day_reads_its_hours_and_a_month_its_days():
     """Hour to day to month, with look-back in the unit of the input."""
     hours = ReadRule(Grain.DAY, Grain.HOUR, back=Shift(hours=2))

@@ -133,7 +133,7 @@ class ReadRule:
             return ()
         names = set(partitions)
         if not self.grain.is_time or self == ReadRule(self.grain, self.grain):
-            return sort_oldest_first(self.grain, names)  # its own partition; this saves half a second for 43,800 hours
+            return sort_oldest_first(self.grain, names)  # each reads its own, and there may be 43,800 hours
         nulls = set() if self.is_own else {NULL} & names
         numbers: set[int] = set()
         for name in names - {NULL}:
@@ -161,17 +161,21 @@ class ReadRule:
             numbers.update(self._list_readers(span))
         return sort_oldest_first(self.grain, nulls | from_ordinals(self.grain, numbers))
 
-    def _list_readers(self, span: Interval) -> range:
-        """Ordinals of the partitions that read a part of an interval, found by trying.
+    def _list_readers(self, span: Interval) -> Iterable[int]:
+        """Ordinals of the partitions that read a part of an interval, found by trying all that might.
 
-        Later partitions read neither from nor until an earlier time, so that the readers have no gaps and the search
-        for the first and the last can go by halves, over more partitions than the widest reach covers.
+        As a rule, later partitions read neither from nor until an earlier time. Then the readers have no gaps, and the
+        first and the last are found by halves. Only hours break that rule, at the end of a month: 29 March 23:00 less a
+        month is 28 February 23:00, and 30 March 00:00 less a month is 28 February 00:00.
         """
         margin = _SECONDS[self.input_grain] + _MONTH_END
         tried = range(
             ordinal_at(self.grain, self.ahead.move(span.start, -1) - margin),
             ordinal_at(self.grain, self.back.move(span.end, 1) + margin) + 1,
         )
+        if self.grain is Grain.HOUR and (self.back.months or self.ahead.months):
+            found = ((number, self._find_interval(number)) for number in tried)
+            return [number for number, read in found if read.start < span.end and span.start < read.end]
         first = bisect_right(tried, span.start, key=lambda number: self._find_interval(number).end)
         last = bisect_left(tried, span.end, key=lambda number: self._find_interval(number).start)
         return tried[first:last]
