@@ -3,7 +3,7 @@
 :func:`to_plain` and :func:`from_plain` replace a ``to_dict`` and ``from_dict`` on every value. They support only what
 the model uses: dataclasses, enums, tuples, mappings with text keys, optionals and JSON scalars.
 
-A field declared with :data:`LATER` is left out while it has its default. Values that were written before the field
+A field declared with :data:`LEFT_OUT` is left out while it has its default. Values that were written before the field
 existed, and values that do not use it, have the same bytes and the same digest.
 """
 
@@ -21,12 +21,12 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 import rfc8785
 
-__all__ = ["LATER", "canonical_bytes", "digest_of", "from_plain", "parse_strict_json", "sha256", "to_plain"]
+__all__ = ["LEFT_OUT", "canonical_bytes", "digest_of", "from_plain", "parse_strict_json", "sha256", "to_plain"]
 
 
 T = TypeVar("T")
-LATER: Mapping[str, Any] = types.MappingProxyType({"later": True})
-"""Metadata of a dataclass field that was added later: ``field(default=(), metadata=LATER)``."""
+LEFT_OUT: Mapping[str, Any] = types.MappingProxyType({"left_out": True})
+"""Metadata of a field that was added to a sealed value: ``field(default=None, metadata=LEFT_OUT)``."""
 _SCALARS = frozenset({str, int, bool, type(None)})
 
 
@@ -36,9 +36,9 @@ def to_plain(value: Any) -> Any:
     if type(value) in _SCALARS:
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names, later = _field_names(type(value)), _later_defaults(type(value))
-        plain = {name: to_plain(getattr(value, name)) for name in names}
-        for name, default in later.items():
+        kind = type(value)
+        plain = {name: to_plain(getattr(value, name)) for name in _field_names(kind)}
+        for name, default in _find_left_out(kind).items():
             if plain[name] == default:
                 del plain[name]
         return plain
@@ -57,12 +57,12 @@ def _field_names(kind: Any) -> tuple[str, ...]:
 
 
 @cache
-def _later_defaults(kind: Any) -> dict[str, Any]:
-    """Default as JSON data of every field that was added later."""
+def _find_left_out(kind: Any) -> dict[str, Any]:
+    """Default as JSON data of every field that is left out while it has it."""
     return {
         field.name: to_plain(field.default if field.default_factory is dataclasses.MISSING else field.default_factory())
         for field in dataclasses.fields(kind)
-        if "later" in field.metadata
+        if "left_out" in field.metadata
     }
 
 

@@ -20,6 +20,7 @@ REBASED = "tests/unit/publishing/test_rebased_publication.py::test_"
 FREEZES = "tests/unit/ledger/test_freezes.py::"
 SWEEPING = "tests/unit/publishing/test_sweep.py::test_"
 NOTICING = "tests/unit/publishing/test_live_writes.py::test_"
+READS = "tests/unit/model/test_read_rule.py::test_"
 LATE = "tests/unit/publishing/test_late_inputs.py::test_"
 THROTTLING = "tests/unit/worker/test_throttle.py::test_"
 AUTHORIZING = "tests/unit/approval/test_authorization.py::test_"
@@ -67,7 +68,7 @@ PLANTS = (
     Plant(
         "look-back that is not complete does not hold up a plan",
         "planning/completeness.py",
-        "    return list_input_partitions(source, grain, partitions) if source.partition else tuple(partitions)\n",
+        "    return rule_of_input(source, grain).list_reads(partitions) if source.partition else tuple(partitions)\n",
         "    return tuple(partitions)\n",
         (f"{WAITING}a_partition_waits_exactly_if_something_that_it_reads_waits",),
     ),
@@ -275,9 +276,53 @@ PLANTS = (
     Plant(
         "late data in the days around the scope is not told",
         "publishing/late_inputs.py",
-        "asked = widen_partitions(grain, names, pin.lookback, pin.lookahead)",
-        "asked = tuple(names)",
+        "found = find(workspace, pin, rule.input_grain, rule.list_reads(names))",
+        "found = find(workspace, pin, rule.input_grain, tuple(names))",
         (f"{LATE}only_what_the_published_partitions_read_is_looked_at_with_their_look_back",),
+    ),
+    # -------------------------------------------------------------------------------------------------------- impact
+    Plant(
+        "the inverse of a look-back is the negated look-back",
+        "model/graph/read_rule.py",
+        "        return tried[first:last]\n",
+        "        return range(ordinal_at(self.grain, self.ahead.move(span.start, -1)),\n"
+        "                     ordinal_at(self.grain, self.back.move(span.end, 1) - 1) + 1)\n",
+        (f"{READS}an_input_partition_is_read_exactly_by_the_partitions_it_touches",),
+    ),
+    Plant(
+        "the end of a look-back by month runs into the next month",
+        "model/graph/read_rule.py",
+        "return min(start + into, end - _DAY + into % _DAY)",
+        "return start + into",
+        (f"{READS}a_look_back_of_a_month_ends_with_the_month",),
+    ),
+    Plant(
+        "hours that look back by month are taken to have no gaps",
+        "model/graph/read_rule.py",
+        "        if self.grain is Grain.HOUR and (self.back.months or self.ahead.months):\n",
+        "        if False:\n",
+        (f"{READS}hours_whose_look_back_by_month_goes_back_and_forth_are_all_found",),
+    ),
+    Plant(
+        "a day reads only the first of its hours",
+        "model/graph/read_rule.py",
+        "            numbers.update(range(first, last + 1))\n",
+        "            numbers.update(range(first, last + 1) if self.input_grain is self.grain else (first,))\n",
+        ("tests/protocol/test_grains.py::test_a_late_hour_is_corrected_through_day_and_month",),
+    ),
+    Plant(
+        "an input that is read whole touches nothing",
+        "model/graph/product_graph.py",
+        "        return PartitionSet(is_all=True), Reading(edge.source.name, edge.parent.name, why)\n",
+        "        return PartitionSet(), Reading(edge.source.name, edge.parent.name, why)\n",
+        ("tests/unit/model/test_product_graph.py::test_a_mapping_that_cannot_be_derived_touches_all_and_says_why",),
+    ),
+    Plant(
+        "an input by another column is mapped as if it were the partition column",
+        "model/graph/product_graph.py",
+        "    if source.partition != parent.target.column:\n",
+        "    if False:\n",
+        ("tests/unit/model/test_product_graph.py::test_a_mapping_that_cannot_be_derived_touches_all_and_says_why",),
     ),
     # -------------------------------------------------------------------------------------------------- publications
     Plant(

@@ -11,7 +11,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errata.canonical import LATER, canonical_bytes, from_plain, to_plain
+from errata.canonical import LEFT_OUT, canonical_bytes, from_plain, to_plain
 from errata.model.manifest import ExpectedFile
 from errata.model.partition import Grain
 
@@ -64,8 +64,8 @@ class Grown:
     """A value that got fields after it was first written."""
 
     name: str
-    more: tuple[str, ...] = field(default=(), metadata=LATER)
-    named: dict[str, int] = field(default_factory=dict, metadata=LATER)
+    more: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    named: dict[str, int] = field(default_factory=dict, metadata=LEFT_OUT)
     old: tuple[str, ...] = ()
 
 

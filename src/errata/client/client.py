@@ -340,6 +340,15 @@ class Client(Upkeep):
         """
         return look.history.list_commits(self._workspace, table, partition, most)
 
+    def impact(
+        self, product: str, start: str | None = None, end: str | None = None, *, partitions: Partitions = None
+    ) -> views.ImpactView:
+        """What reads these partitions: products with their partitions, models of dbt, exposures and consumers.
+
+        Example: client.impact("fin.daily_revenue", "2026-01-01", "2026-02-15").products
+        """
+        return look.impact.show_impact(self._workspace, product, start, end, partitions)
+
     def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> views.WhyView:
         """Who changed this number, when and why.
 

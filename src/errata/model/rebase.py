@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest
 from errata.model.pinned_snapshots import find_kinds, narrow_pins
 from errata.model.refs import base_tag, input_tags
@@ -80,8 +81,10 @@ def apply_recounts(manifest: Manifest, rebases: Sequence[Rebase]) -> Manifest:
     def pin_of(pin: InputPin) -> InputPin:
         if not pin.counts:
             return pin
+        rule = rule_of_pin(pin, manifest.target.grain).without_look
         later = {name: {one.name: one for one in rebase.inputs}.get(pin.name, pin) for name, rebase in counts.items()}
-        return replace(pin, counts={**pin.counts, **{name: one.counts.get(name, 0) for name, one in later.items()}})
+        found = {read: one.counts.get(read, 0) for name, one in later.items() for read in rule.list_reads([name])}
+        return replace(pin, counts={**pin.counts, **found})
 
     return replace(manifest, inputs=tuple(map(pin_of, manifest.inputs)))
 

@@ -13,11 +13,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from errata.model.duration import to_seconds
+from errata.model.graph.read_rule import rule_of_input
 from errata.model.partition import NULL, Grain, end_of
 from errata.model.product import Completeness, Input, Product
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.plan_context import PlanContext
-from errata.planning.request import list_input_partitions
 from errata.ports.tables import Arrival, InputState
 from errata.text.numbers import format_moment, plural
 
@@ -61,7 +61,8 @@ def list_waiting(
     for source in product.inputs:
         if source.complete is None or source.name not in inputs:
             continue
-        waiting = find_waiting(source, inputs[source.name], grain, list_read_partitions(source, grain, partitions))
+        unit = rule_of_input(source, grain).input_grain
+        waiting = find_waiting(source, inputs[source.name], unit, list_read_partitions(source, grain, partitions))
         for name in partitions if waiting else ():
             read = {one: waiting[one] for one in list_read_partitions(source, grain, [name]) if one in waiting}
             if read:
@@ -71,7 +72,7 @@ def list_waiting(
 
 def list_read_partitions(source: Input, grain: Grain, partitions: Sequence[str]) -> tuple[str, ...]:
     """Partitions of an input that these need; an input that is read whole has to reach the end of each of them."""
-    return list_input_partitions(source, grain, partitions) if source.partition else tuple(partitions)
+    return rule_of_input(source, grain).list_reads(partitions) if source.partition else tuple(partitions)
 
 
 def check_waiting(world: PlanContext) -> Iterator[GuardrailResult]:

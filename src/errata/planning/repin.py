@@ -27,6 +27,7 @@ def input_from_pin(pin: InputPin) -> Input:
         table=pin.location if is_table else None,
         files=None if is_table else pin.location,
         partition=pin.partition,
+        grain=pin.window.grain if pin.window else None,
         reference=pin.reference,
         columns=pin.columns,
         eras=pin.eras,

@@ -11,8 +11,9 @@ from typing import Any
 
 from errata.errors import RunExpired
 from errata.model.diff import Diff
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest, TargetPin
-from errata.model.partition import WHOLE, Grain, name_partition, widen_partitions
+from errata.model.partition import WHOLE, Grain, name_partition
 from errata.model.product import READ_AT_ITS_TIME
 from errata.model.rebase import Rebase, split_by_rebase
 from errata.ports.measure import (
@@ -68,17 +69,18 @@ class MemoryMeasurer:
         for scan in plan.scans:
             partitions = manifest.partitions if scan.partitions is None else scan.partitions
             column: str | None = target.column
+            stored = target.grain
             if scan.scope not in snapshots:
-                rows, column = self._input(alike, scan.scope.partition(":")[2])
+                rows, column, stored = self._input(alike, scan.scope.partition(":")[2])
             elif snapshots[scan.scope] is None:
                 continue
             else:
                 pin = target.staging if scan.scope == CANDIDATE else target
                 rows = self._target(pin, snapshots[scan.scope], partitions)
             if column is not None:
-                groups = group_rows(rows, column, target.grain, partitions)
+                groups = group_rows(rows, column, target.grain, partitions, stored)
                 found += self._measure_scan(scan, groups, rows, alike)
-            found += _measure_groups(scan, rows, column, target.grain, partitions)
+            found += _measure_groups(scan, rows, column, (target.grain, stored), partitions)
         for piece in alike:
             for one in piece.inputs:
                 if one.is_screened and (piece.partitions if one.partition else piece is alike[0]):
@@ -137,20 +139,21 @@ class MemoryMeasurer:
         found: Rows = []
         for one in alike:
             pin = _find_pin(one, name)
-            wanted = widen_partitions(one.target.grain, one.partitions, pin.lookback, pin.lookahead)
-            found += [row.values for row in self._inputs.read(pin, wanted, one.target) if row.fate is None]
+            rule = rule_of_pin(pin, one.target.grain)
+            found += [row.values for row in self._inputs.read(pin, rule, one.partitions, one.target) if not row.fate]
         return found
 
     @property
     def _inputs(self) -> PinnedInputs:
         return PinnedInputs(self.lake, self.part)
 
-    def _input(self, alike: Sequence[Manifest], name: str) -> tuple[Rows, str | None]:
-        """Rows and partition column of an input; each partition is read as pinned."""
+    def _input(self, alike: Sequence[Manifest], name: str) -> tuple[Rows, str | None, Grain]:
+        """Rows, partition column and grain of an input; each partition is read as pinned."""
         first = _find_pin(alike[0], name)
         pieces = ([one for one in alike if one.partitions] or alike[:1]) if first.partition else alike[:1]
-        read = [self._inputs.read(_find_pin(one, name), one.partitions, one.target) for one in pieces]
-        return [row.values for rows in read for row in rows if row.fate is None], first.partition
+        rule = rule_of_pin(first, alike[0].target.grain).without_look
+        read = [self._inputs.read(_find_pin(one, name), rule, one.partitions, one.target) for one in pieces]
+        return [row.values for rows in read for row in rows if row.fate is None], first.partition, rule.input_grain
 
     def _measure_accounts(self, manifest: Manifest, pin: InputPin) -> list[Measurement]:
         counts = self._inputs.count_fates(manifest, pin)
@@ -235,11 +238,13 @@ class MemoryContent:
         return self.measurer.filled(target.table, snapshot_id, target, partitions, columns)
 
 
-def group_rows(rows: Rows, column: str, grain: Grain, partitions: Sequence[str]) -> dict[str, Rows]:
+def group_rows(
+    rows: Rows, column: str, grain: Grain, partitions: Sequence[str], stored: Grain | None = None
+) -> dict[str, Rows]:
     """Rows by partition: those asked for, also without rows, then any other that was found."""
     found: dict[str, Rows] = {name: [] for name in partitions}
     for row in rows:
-        found.setdefault(name_partition(row[column], grain), []).append(row)
+        found.setdefault(name_partition(row[column], grain, stored), []).append(row)
     return found
 
 
@@ -278,7 +283,7 @@ def _count_values(rows: Rows, column: str) -> Counter[str | None]:
 
 
 def _measure_groups(
-    scan: Scan, rows: Rows, column: str | None, grain: Grain, partitions: Sequence[str]
+    scan: Scan, rows: Rows, column: str | None, grains: tuple[Grain, Grain], partitions: Sequence[str]
 ) -> list[Measurement]:
     result: list[Measurement] = []
     for total in scan.groups:
@@ -287,7 +292,7 @@ def _measure_groups(
             continue
         found: dict[tuple[str, tuple[str | None, ...]], Rows] = {}
         for row in rows:
-            place = name_partition(row[column or ""], grain) if total.per_partition else ""
+            place = name_partition(row[column or ""], *grains) if total.per_partition else ""
             values = tuple(_to_key(evaluate_row(key, row)) for key in total.keys)
             found.setdefault((place, values), []).append(row)
         counts = dict.fromkeys(partitions if total.per_partition else ("",), 0)

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from errata.ledger import Ledger
+from errata.model.graph.dbt_graph import DbtManifest
 from errata.model.manifest import Code
 from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
@@ -90,6 +91,10 @@ class MemoryEngines:
     def find_near_miss(self, source: Input) -> NearMiss | None:
         """See the port of inputs."""
         return self._real.sources.find_near_miss(source) if source.files else None
+
+    def dbt(self) -> DbtManifest | None:
+        """See the port."""
+        return self._real.dbt()
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's current code, as a real plan describes it."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         RunsView,
         WhyView,
     )
+    from errata.views.impact import DbtModelView, ExposureView, ImpactView, ReadingView, TouchedView
     from errata.views.live_writes import LateInputView, LiveWriteView
     from errata.views.plan import (
         ChunkView,
@@ -74,10 +75,12 @@ __all__ = [
     "CommitsView",
     "CostView",
     "DarkView",
+    "DbtModelView",
     "DeadlineView",
     "DecisionView",
     "ErasedView",
     "EstimateView",
+    "ExposureView",
     "FreezeView",
     "FrozenView",
     "GroupView",
@@ -86,6 +89,7 @@ __all__ = [
     "HeadView",
     "HeadsView",
     "HistoryView",
+    "ImpactView",
     "InputView",
     "KeyView",
     "LateInputView",
@@ -98,6 +102,7 @@ __all__ = [
     "QuarantineReason",
     "QuarantineView",
     "QuorumView",
+    "ReadingView",
     "ReleaseView",
     "ReleasedView",
     "RollbackView",
@@ -112,6 +117,7 @@ __all__ = [
     "SnapshotView",
     "StateView",
     "StatusView",
+    "TouchedView",
     "ValidateView",
     "VerdictView",
     "WhyView",
@@ -121,6 +127,7 @@ _NAMES = {
     "approval": ("ApprovalView", "BreakGlassView", "DecisionView", "QuorumView", "ReleasedView", "ReleaseView"),
     "audit": ("AuditView", "CleanupView", "ErasedView", "HeadsView", "HeadView", "KeyView", "LedgerView", "ListedView"),
     "history": ("AcceptedSpan", "CommitsView", "CommitView", "HistoryView", "RowHistoryView", "RunsView", "WhyView"),
+    "impact": ("DbtModelView", "ExposureView", "ImpactView", "ReadingView", "TouchedView"),
     "live_writes": ("LateInputView", "LiveWriteView"),
     "plan": (
         "ChunkView",

@@ -69,10 +69,11 @@ def render_plan(view: PlanView) -> str:
     """A plan: scope, inputs, estimate, guardrails with a finding, digest."""
     facts: list[tuple[str, Child]] = [
         ("replaces", _describe_scope(view)),
-        *((f"reads {source.name}", _describe_input(source, view.grain)) for source in view.inputs),
+        *((f"reads {source.name}", _describe_input(source, source.grain or view.grain)) for source in view.inputs),
         ("chunks", _describe_work(view)),
         ("gate", ", ".join(plural(number, noun) for kind, noun in _GATE.items() if (number := view.gate.get(kind)))),
         *(("! rule", change.text()) for change in view.rules_changed),
+        *(("touches", line) for line in (view.touches.lines() if view.touches else ())),
         ("asked by", f"{view.requested_by}{', single-user project' if view.single_user else ''}"),
         *(("decided", f"{one.decision} by {one.person}, {format_moment(one.at)} UTC") for one in view.approvals),
         ("manifest", el("code", view.manifest_digest) if view.manifest_digest else None),

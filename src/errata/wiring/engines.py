@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from errata.canonical import digest_of
 from errata.errors import SetupError
 from errata.ledger import Ledger
+from errata.model.graph.dbt_graph import DbtManifest
 from errata.model.manifest import Code, TargetPin
 from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
@@ -194,6 +195,14 @@ class ProjectEngines:
         from errata.wiring.transform_problems import refuse_broken_transform
 
         refuse_broken_transform(self._project, product, self.tables)
+
+    def dbt(self) -> DbtManifest | None:
+        """See the port."""
+        if self._project.dbt is None:
+            return None
+        from errata.engines.files.dbt_manifest import read_dbt_manifest
+
+        return read_dbt_manifest(self._project.dbt.manifest)
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's current code: its description, and the zip."""

@@ -52,6 +52,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "why": samples.why,
     "runs": samples.accepted,
     "history": samples.commits,
+    "impact": samples.impact,
     "audit_verify": samples.audit,
     "audit_log": samples.log,
     "audit_head": samples.head,

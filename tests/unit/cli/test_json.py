@@ -46,6 +46,7 @@ PROMISED: dict[tuple[str, ...], set[str]] = {
     ("audit", "erase-person", "bo", "--reason", "x"): {"pseudonym", "entries", "already", "warnings"},
     ("ledger", "roles", "--print"): {"sql"},
     ("runs", "--accepted-at", "2026-02-20T18:30Z"): {"accepted_at", "accepted"},
+    ("impact", "p", "--partitions", "2026-01-17"): {"products", "dbt", "exposures", "consumers", "notes"},
     ("history", "t", "2026-01-17"): {"table", "partition", "commits", "complete", "next"},
     ("cleanup",): {"removed"},
     ("doctor",): {"ok", "checks"},

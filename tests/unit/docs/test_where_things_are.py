@@ -18,8 +18,8 @@ MOST_MODULES = 24
 SAME_CONCEPT = {
     "adopt", "approval", "approve", "audit", "calendar", "check", "checks", "chunks", "class_archive", "cleanup",
     "completeness", "control", "diff", "differ", "distribution", "doctor", "eras", "erase", "erasure", "evidence",
-    "groups", "history", "jars", "ledger", "live", "live_writes", "measure", "people", "plan", "preview", "product",
-    "progress", "project", "publish", "quarantine", "rebase", "reconcile", "refs", "release", "report", "restore",
+    "groups", "history", "impact", "jars", "ledger", "live", "live_writes", "measure", "people", "plan", "preview",
+    "product", "progress", "project", "publish", "quarantine", "rebase", "reconcile", "refs", "release", "report", "restore",
     "rollback", "row_accounts", "row_rules", "rows", "rule_check", "rules", "run", "runs", "secrets", "settings",
     "show", "side_tables", "spark", "staging", "status", "table", "tables", "throttle", "transforms", "try_",
     "validate", "why",

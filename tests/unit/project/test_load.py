@@ -170,8 +170,11 @@ def test_input_names_must_fit_a_parameter(write: Write):
     "line,said",
     [
         ("table: lake.a.b", "expected one of table, files and own"),
-        ("lookback: 12h", 'lookback: expected whole days, the grain of the target; found "12h"'),
-        ("lookback: 1mo", 'lookback: expected whole days, the grain of the target; found "1mo"'),
+        ("lookback: 12h", 'lookback: expected whole days or months; found "12h"'),
+        (
+            "grain: value",
+            'grain: expected day, the grain of the target, or no key: only times are nested; found "value"',
+        ),
         ("lookback: 3m", 'lookback: expected a whole number and h, d, w, mo or y, such as 3d; found "3m"'),
         ("lookback: 3", "lookback: expected a whole number and h, d, w, mo or y, such as 3d; found 3"),
         ("version: v1", "; only tables have tags"),

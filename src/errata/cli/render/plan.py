@@ -92,8 +92,9 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     if view.rewrite:
         yield from format_labelled("rewrites", _describe_rewrite(view.rewrite), width)
     for n, source in enumerate(view.inputs):
-        yield from format_labelled("" if n else "reads", _describe_input(source, view.grain), width)
-        eras = [f"era {name}: {format_partitions(view.grain, found) or 'whole'}" for name, found in source.eras.items()]
+        grain = source.grain or view.grain
+        yield from format_labelled("" if n else "reads", _describe_input(source, grain), width)
+        eras = [f"era {name}: {format_partitions(grain, found) or 'whole'}" for name, found in source.eras.items()]
         yield from format_labelled("", eras, width) if eras else ()
         for span in source.snapshots:
             yield from format_labelled(
@@ -106,8 +107,7 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     yield from format_labelled("estimate", _describe_estimate(view), width)
     yield from render_limits(view, width)
     yield from _render_gate(view, width)
-    told = f"{', '.join(view.consumers)} (tell them: Errata does not)" if view.consumers else "no consumers are named"
-    yield from format_labelled("touches", [told], width)
+    yield from _render_touches(view, width)
     if view.refs:
         yield from format_labelled("refs", view.refs, width)
     for pin in view.pins:
@@ -117,6 +117,17 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     for rule, why in view.overrides.items():
         if rule not in shown:
             yield from format_labelled("override", [f'{rule}="{why}"'], width)
+
+
+def _render_touches(view: PlanView, width: int) -> Iterator[str]:
+    """What reads the corrected partitions; Errata tells nobody."""
+    told = [*view.touches.lines()] if view.touches else []
+    named = list(dict.fromkeys((*view.consumers, *(view.touches.consumers if view.touches else ()))))
+    told.append(f"{', '.join(named)} (tell them: Errata does not)" if named else "no consumers are named")
+    for n, piece in enumerate(told):
+        yield from format_labelled("" if n else "touches", [piece], width)
+    for note in view.touches.notes if view.touches else ():
+        yield from format_labelled("! touches", [note], width)
 
 
 def _describe_rewrite(rewrite: Mapping[str, Any]) -> list[str]:

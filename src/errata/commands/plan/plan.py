@@ -14,6 +14,7 @@ from errata.errors import ErrataError, NotFound, PlanRefused, UsageError
 from errata.failpoints import failpoint
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
+from errata.model.graph.read_rule import rule_of_input
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Role
 from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
@@ -25,7 +26,7 @@ from errata.planning.estimate import count_busy_seconds, count_worker_cores
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.input_conditions import with_delete_condition, with_row_rules
 from errata.planning.plan_command import format_corrected_plan, format_plan_command, format_possible_plan
-from errata.planning.request import Request, list_input_partitions, resolve_partitions
+from errata.planning.request import Request, resolve_partitions
 from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
 from errata.planning.rule_check import refuse_flawed_rules
 from errata.ports.tables import ActiveRun, InputState, PastRun, TagOutcome
@@ -49,7 +50,7 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
         plan = draft_plan(workspace, replace(request, supersede=ended.run_id))
     if plan.is_refused or plan.manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
-        view = refused_view(workspace.product(request.product), plan)
+        view = refused_view(workspace, plan)
         raise PlanRefused(
             f"the plan was refused by {len(refused)} of {len(plan.verdicts)} rules: "
             + "; ".join(f"{verdict.rule}: {verdict.message}" for verdict in refused),
@@ -183,8 +184,9 @@ def _read_input(
 ) -> InputState:
     if source.has_own_snapshots:
         return read_reference(workspace, product, source, grain, partitions)
-    asked = list_input_partitions(source, grain, partitions)
-    return workspace.engines.inputs.read_input(with_latest(source, workspace.now()), grain, asked)
+    rule = rule_of_input(source, grain)
+    latest = with_latest(source, workspace.now())
+    return workspace.engines.inputs.read_input(latest, rule.input_grain, rule.list_reads(partitions))
 
 
 def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tuple[str, ...] | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from errata.model.graph.read_rule import rule_of_input
 from errata.model.partition import Grain
 from errata.model.product import Input, Product
 from errata.model.rebase import latest_by_partition
@@ -19,7 +20,6 @@ from errata.planning.references import (
     find_recorded,
     merge_states,
 )
-from errata.planning.request import list_input_partitions
 from errata.ports.tables import InputState
 from errata.workspace import Workspace
 
@@ -48,8 +48,9 @@ def _read_states(
     log: Sequence[str],
 ) -> InputState:
     def read(snapshot: str | None, names: Sequence[str]) -> InputState:
-        asked = list_input_partitions(source, grain, names)
-        return workspace.engines.inputs.read_input(replace(source, snapshot_id=snapshot), grain, asked)
+        rule = rule_of_input(source, grain)
+        named = replace(source, snapshot_id=snapshot)
+        return workspace.engines.inputs.read_input(named, rule.input_grain, rule.list_reads(names))
 
     groups = found.group()
     if not groups:

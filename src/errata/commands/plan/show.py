@@ -9,10 +9,12 @@ from errata.approval.break_glass import find_last_break_glass
 from errata.approval.quorum import approvals_view, current_quorum_view
 from errata.approval.release import find_release_digest, released_view
 from errata.canonical import to_plain
+from errata.commands.look.impact import find_touches
 from errata.gate.rule_changes import read_rule_changes
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest, count_untouched_partitions, find_new_partitions
-from errata.model.partition import WHOLE
-from errata.model.product import Product, Publish, Role
+from errata.model.partition import WHOLE, Grain
+from errata.model.product import Publish, Role
 from errata.model.product.throttle import Throttle
 from errata.model.refs import GUARD, base_tag, candidate_branch, input_tags, run_branch
 from errata.model.run import ChunkState
@@ -69,8 +71,9 @@ def stored_plan_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -
     )  # fmt: skip
 
 
-def refused_view(product: Product, plan: Plan) -> PlanView:
+def refused_view(workspace: Workspace, plan: Plan) -> PlanView:
     """View of a refused plan, which has no manifest."""
+    product = workspace.product(plan.request.product)
     return PlanView(
         run_id="", manifest_digest="", state="refused", already=False, product=product.name,
         table=product.target.table, kind=plan.request.kind, reason=plan.request.reason,
@@ -80,6 +83,7 @@ def refused_view(product: Product, plan: Plan) -> PlanView:
         estimate=_estimate_view(plan.estimate), refs=(), code={}, gate={}, consumers=product.consumers,
         untouched_partitions=plan.untouched_partitions, new_partitions=plan.new_partitions, overrides={},
         supersedes=plan.request.supersede, single_user=False, deadline=plan.deadline,
+        touches=find_touches(workspace, product.name, plan.partitions),
     )  # fmt: skip
 
 
@@ -109,7 +113,8 @@ def _manifest_view(
         product=manifest.product, table=manifest.target.table, kind=manifest.kind, reason=manifest.reason,
         requested_by=requester, order=manifest.order, grain=manifest.target.grain.value,
         partitions=manifest.partitions, chunks=tuple(map(_chunk_view, manifest.chunks)),
-        inputs=tuple(map(_input_view, manifest.inputs)), verdicts=verdicts, estimate=_estimate_view(manifest.estimate),
+        inputs=tuple(_input_view(pin, manifest.target.grain) for pin in manifest.inputs), verdicts=verdicts,
+        estimate=_estimate_view(manifest.estimate),
         refs=(
             base_tag(name), *sorted({tag for _, tag in input_tags(name, manifest.inputs)}), GUARD,
             *([f"table {manifest.target.shadow}"] if manifest.target.shadow else []), run_branch(name),
@@ -139,6 +144,7 @@ def _manifest_view(
         restored=to_plain(manifest.restored) if manifest.restored else None,
         rewrite=to_plain(manifest.target.rewrite) if manifest.target.rewrite else None,
         rules_changed=read_rule_changes(workspace, manifest),
+        touches=find_touches(workspace, manifest.product, manifest.partitions),
     )  # fmt: skip
 
 
@@ -191,12 +197,13 @@ def _estimate_view(found: Estimate) -> EstimateView:
     return EstimateView(found.rows, found.bytes, middle, found.usd, found.seconds_low, found.seconds_high, found.basis)
 
 
-def _input_view(pin: InputPin) -> InputView:
+def _input_view(pin: InputPin, grain: Grain) -> InputView:
     is_table = pin.kind == "table"
     return InputView(
         pin.name, pin.location if is_table else None, None if is_table else pin.location, pin.snapshot_id,
         pin.file_count, pin.rows, pin.bytes, pin.input_partitions, pin.reference, pin.own,
         _partitions_by_era(pin), tuple(f"{rule.name} ({rule.action})" for rule in pin.row_rules), pin.version,
+        "" if pin.partition is None else rule_of_pin(pin, grain).input_grain.value,
         tuple(SnapshotView(span.snapshot_id, span.partitions) for span in pin.snapshots),
     )  # fmt: skip
 

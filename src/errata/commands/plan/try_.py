@@ -54,7 +54,7 @@ def try_partitions(
             f"the trial was refused: {'; '.join(f'{verdict.rule}: {verdict.message}' for verdict in refused)}",
             state="nothing was computed",
             hint="\n".join(dict.fromkeys(line for verdict in refused for line in verdict.look[:1])),
-            plan=refused_view(workspace.product(product), replace(plan, verdicts=_leave_out_overridden(plan))),
+            plan=refused_view(workspace, replace(plan, verdicts=_leave_out_overridden(plan))),
         )
     # imported late: the SQL parser takes half a second to import
     from errata.gate.measure.scan_plan import compile_plan

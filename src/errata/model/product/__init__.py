@@ -20,7 +20,7 @@ from errata.model.product.product import (
     Transform,
     is_sql_file,
 )
-from errata.model.product.project import S3, Alarm, Catalog, Limits, Person, Project, Role
+from errata.model.product.project import S3, Alarm, Catalog, DbtSettings, Limits, Person, Project, Role
 from errata.model.product.rules import (
     INEXACT,
     PII_KINDS,
@@ -47,6 +47,7 @@ __all__ = [
     "Comparison",
     "Completeness",
     "Control",
+    "DbtSettings",
     "Distribution",
     "Freeze",
     "GroupKey",

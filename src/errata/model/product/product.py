@@ -94,6 +94,10 @@ class Input:
     table: TableName | None = None
     files: Line | None = None
     partition: Column | None = None  # None: read whole (reference data)
+    grain: Annotated[
+        Grain | None,
+        Key("Grain of the input's partitions, if it is not the target's: a daily product of hourly files has hour."),
+    ] = None
     lookback: Duration = "0d"
     lookahead: Duration = "0d"
     reference: Annotated[

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from errata.errors import UsageError
 from errata.model.approval import ApprovalRules
-from errata.model.duration import count_steps
+from errata.model.graph.read_rule import Shift, is_aligned, is_wider
 from errata.model.partition import Grain, parse_list
 from errata.model.product import LINEAGE_COLUMNS, S3, Catalog, Comparison, Input, Product, Project, Target, Transform
 from errata.project.build.checks import build_checks
@@ -57,6 +57,7 @@ def build_project(file: ProjectForm, root: Path, report: ProblemReport) -> Proje
         health=build_signals(file.health, report),
         evidence=build_evidence(file.evidence, root, report),
         approval=approval,
+        dbt=None if file.dbt is None else replace(file.dbt, manifest=to_absolute(root, file.dbt.manifest)),
     )
 
 
@@ -182,8 +183,9 @@ def _build_input(
         report.at_key((*path, "version"), f'the key "version" was refused in {".".join(path)}; only tables have tags')
     if file.has_own_snapshots:
         _check_reference(file, grain, path, report)
+    unit = _check_input_grain(file, grain, path, report)
     for key, duration in (("lookback", file.lookback), ("lookahead", file.lookahead)):
-        _check_span(duration, grain, file.partition, (*path, key), report)
+        _check_span(duration, unit, file.partition, (*path, key), report)
     check_row_rules(file, path, report)
     check_completeness(file, grain, path, catalogs, report)
     return narrow(
@@ -191,7 +193,7 @@ def _build_input(
         file,
         name=name,
         files=None if file.files is None else to_absolute(root, file.files),
-        eras=build_eras(file, grain, path, report),
+        eras=build_eras(file, file.grain or grain, path, report),
     )
 
 
@@ -220,6 +222,7 @@ def _build_own_input(name: str, file: InputForm, target: Target, report: Problem
         "table",
         "files",
         "partition",
+        "grain",
         "reference",
         "version",
         "columns",
@@ -242,6 +245,25 @@ def _build_own_input(name: str, file: InputForm, target: Target, report: Problem
     return Input(name=name, table=target.table, partition=target.column, lookback=file.lookback, own=True)
 
 
+def _check_input_grain(file: InputForm, grain: Grain, path: tuple[str, ...], report: ProblemReport) -> Grain:
+    """The finer of both grains, in which look-back and look-ahead are counted."""
+    if file.grain is None or file.grain is grain:
+        return grain
+    key = (*path, "grain")
+    if not grain.is_time or not file.grain.is_time:
+        report.at(key, f"expected {grain}, the grain of the target, or no key: only times are nested")
+        return grain
+    if file.partition is None:
+        report.at(key, "a grain needs the key partition, the column that it is the grain of")
+    if is_wider(grain, file.grain):
+        return file.grain
+    for other in ("columns", "rows", "quarantine"):
+        if getattr(file, other):
+            said = f"a row of a {file.grain} belongs to several {grain}s and cannot be counted for one of them"
+            report.at_key((*path, other), f'the key "{other}" was refused in {".".join(path)}; {said}')
+    return grain
+
+
 def _check_single_own(file: ProductForm, report: ProblemReport) -> None:
     own = [name for name, given in file.inputs.items() if given.own]
     for name in own[1:]:
@@ -261,13 +283,12 @@ def _check_pattern(pattern: str, partition: str | None, path: tuple[str, ...], r
 def _check_span(
     duration: str, grain: Grain, partition: str | None, path: tuple[str, ...], report: ProblemReport
 ) -> None:
-    try:
-        wide = count_steps(duration, grain)
-    except UsageError:
-        wanted = f"whole {grain}s, the grain of the target" if grain.is_time else "0d, because values have no order"
-        report.at(path, f"expected {wanted}")
+    if not is_aligned(duration, grain):
+        wanted = f"whole {grain}s" if grain.is_time else "0d, because values have no order"
+        also = " or months" if grain in (Grain.HOUR, Grain.DAY) else ""
+        report.at(path, f"expected {wanted}{also}")
         return
-    if wide and partition is None:
+    if Shift.parse(duration) != Shift() and partition is None:
         report.at(path, "a look-back or look-ahead needs the key partition, the column it goes by")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
+from errata.model.graph.read_rule import is_wider
 from errata.model.partition import Grain
 from errata.model.product import Control, GroupKey, Reconciliation
 from errata.project.forms import ControlForm, DistributionForm, ProductForm, ReconciliationForm, narrow
@@ -30,6 +31,11 @@ def _build_reconciliation(
         report.at(path, f"expected one of the inputs {', '.join(file.inputs)}{hint_nearest(given.input, file.inputs)}")
     elif source.own:
         report.at(path, "own output cannot be reconciled with itself; expected another input")
+    elif source.grain and is_wider(source.grain, file.target.grain):
+        said = (
+            f"rows of a {source.grain} are in no single {file.target.grain}; expected an input by {file.target.grain}"
+        )
+        report.at(path, said)
     elif source.partition is None and given.per == "partition":
         report.at(path, "an input that is read whole has no partitions; expected per: run beside it")
     return narrow(Reconciliation, given, by=_build_group_keys(n, given, report))

@@ -81,9 +81,9 @@ def find_filled_columns(
 class PartitionGrouping:
     """Groups rows by partition: by a cheap value, with the partition's text computed once per group."""
 
-    def __init__(self, column: str, column_type: str, grain: Grain) -> None:
-        self.unit = partition_unit(column, column_type, grain).alias(_UNIT)
-        self.column = column if is_its_own_unit(column_type, grain) else None
+    def __init__(self, column: str, column_type: str, grain: Grain, stored: Grain | None = None) -> None:
+        self.unit = partition_unit(column, column_type, grain, stored).alias(_UNIT)
+        self.column = column if is_its_own_unit(column_type, grain, stored) else None
         unit_type = "date" if grain is Grain.DAY and column_type != "string" else column_type
         self.text = partition_text(_UNIT, unit_type, grain).alias(_PARTITION)
 
