@@ -19,10 +19,10 @@ SAME_CONCEPT = {
     "adopt", "approval", "approve", "audit", "calendar", "check", "checks", "chunks", "class_archive", "cleanup",
     "completeness", "control", "diff", "differ", "distribution", "doctor", "eras", "erase", "erasure", "evidence",
     "groups", "history", "impact", "jars", "ledger", "live", "live_writes", "measure", "people", "plan", "preview",
-    "product", "progress", "project", "publish", "quarantine", "rebase", "reconcile", "refs", "release", "report", "restore",
-    "rollback", "row_accounts", "row_rules", "rows", "rule_check", "rules", "run", "runs", "secrets", "settings",
-    "show", "side_tables", "spark", "staging", "status", "table", "tables", "throttle", "transforms", "try_",
-    "validate", "why",
+    "product", "progress", "project", "publish", "quarantine", "rebase", "reconcile", "refs", "release", "report",
+    "restore", "rollback", "row_accounts", "row_rules", "rows", "rule_check", "rules", "run", "runs", "secrets",
+    "settings", "show", "side_tables", "spark", "staging", "status", "table", "tables", "throttle", "transforms",
+    "try_", "validate", "why",
 }  # fmt: skip
 """Names that stand for the same thing wherever they are."""
 
