@@ -14,6 +14,7 @@ from typing import Any
 
 from errata.canonical import digest_of
 from errata.model.approval import ApprovalRules
+from errata.model.kind import find_kind
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Control, Limits, Publish, Reconciliation
 from errata.model.product.eras import Era, RowLimits, RowRule
@@ -224,6 +225,11 @@ class Manifest:
     extra: Mapping[str, Any] = field(default_factory=dict)
     publish: Publish = field(default_factory=Publish)
     restored: Restored | None = None  # no transform runs
+
+    @property
+    def changes_table(self) -> bool:
+        """Whether the run may change its table; one that may not needs no approval and is never published."""
+        return find_kind(self.kind).changes_table
 
     def has_override(self, rule: str) -> bool:
         """Whether a named person set this rule aside when the run was planned."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from errata.canonical import canonical_bytes, sha256
+from errata.model.kind import RECONCILE
 from errata.model.manifest import FORMAT, Chunk, Code, Estimate, Manifest
 from errata.model.product import Input, Product, Project, Publish
 from errata.model.refs import shadow_table
@@ -108,6 +109,8 @@ def build_plan(
         is_first_run=is_first_run,
     )  # fmt: skip
     parts: dict[str, bytes] = {}
+    if request.kind == RECONCILE:
+        chunks = ()  # nothing is computed; the estimate counts what the gate reads
     draft = _build_manifest(world, project, ledger_id, chunks, parts)
 
     verdicts, sealed, content, same = _check_and_seal(world, draft, active_runs)
@@ -194,7 +197,8 @@ def _seal_manifest(draft: Manifest | None, verdicts: Sequence[GuardrailResult]) 
     if draft is None or is_refused(verdicts):
         return None
     sealed = replace(draft, overrides=list_used_overrides(verdicts))
-    if not sealed.target.new_columns and sealed.target.rewrite is None:
+    stages_nothing = not sealed.chunks
+    if stages_nothing or (not sealed.target.new_columns and sealed.target.rewrite is None):
         return sealed
     # the shadow's name derives from the digest of the manifest that does not name it yet
     shadow = shadow_table(sealed.target.table, product_slug(sealed.product), sha256(canonical_bytes(sealed)))

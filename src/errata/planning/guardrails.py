@@ -18,6 +18,7 @@ from errata.model.refs import describe_unknown_runs
 from errata.model.side_tables import is_side_table_mode
 from errata.model.table import ROW_LINEAGE
 from errata.planning.guardrail_result import GuardrailResult
+from errata.planning.kinds import PROTECTING_RULES, check_kind
 from errata.planning.plan_context import PlanContext
 from errata.planning.request import RULES
 from errata.planning.restore import check_restore
@@ -35,7 +36,8 @@ def check_guardrails(world: PlanContext) -> tuple[GuardrailResult, ...]:
     """Results of all rules, in order, with overrides applied; an override that was not needed gives a warning."""
     why = {override.rule: override.why for override in world.request.overrides}
     verdicts: list[GuardrailResult] = []
-    for rule in RULES:
+    applicable = [rule for rule in RULES if world.kind.changes_table or rule not in PROTECTING_RULES]
+    for rule in applicable:
         found = list(_RULES[rule](world))
         verdicts += [_apply_override(verdict, why.get(rule)) for verdict in found]
         if rule in why and all(verdict.level == "ok" for verdict in found):
@@ -203,7 +205,7 @@ def _check_streaming_readers(world: PlanContext) -> Iterator[GuardrailResult]:
 
 
 def _check_dirty_tree(world: PlanContext) -> Iterator[GuardrailResult]:
-    if world.held is not None:
+    if not world.kind.runs_transform:
         yield GuardrailResult("dirty-tree", "ok", "no code of the project runs")
     elif world.code.git_dirty:
         text = "uncommitted changes: the zip that runs is kept, but no commit has this code"
@@ -255,6 +257,7 @@ def _check_live_retries(world: PlanContext) -> Iterator[GuardrailResult]:
 
 
 _RULES: dict[str, Callable[[PlanContext], Iterator[GuardrailResult]]] = {
+    "kind": check_kind,
     "range": _check_range,
     "recent": _check_recent,
     "locked": _check_locked,

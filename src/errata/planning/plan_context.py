@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from errata.model.kind import Kind, find_kind
 from errata.model.manifest import Code, Estimate
 from errata.model.partition import format_ranges
 from errata.model.product import Limits, Product
@@ -34,6 +35,11 @@ class PlanContext:
     beside: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)  # columns by side table; None: absent
     held: PastTarget | None = None  # snapshot that a restore puts back
     core_hour_usd: str = "0"
+
+    @property
+    def kind(self) -> Kind:
+        """What a run of the requested kind does."""
+        return find_kind(self.request.kind)
 
     def folded(self, partitions: Sequence[str]) -> str:
         """Format partitions as ranges, cut short because results are stored for good."""

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from errata.errors import UsageError
 from errata.model.duration import count_steps
+from errata.model.kind import KINDS, find_kind
 from errata.model.manifest import Override
 from errata.model.partition import (
     NULL,
@@ -25,21 +26,9 @@ from errata.model.partition import (
 from errata.model.product import Input, Product
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
-KINDS = (
-    "backfill",
-    "reprocess",
-    "restate",
-    "repair",
-    "replay",
-    "bootstrap",
-    "migrate",
-    "reconstruct",
-    "restore",
-)
-RESERVED = ("attest", "reconcile")
-"""Kinds reserved for runs that publish nothing; refused until such runs exist."""
 ORDERS = ("newest", "oldest", "sequential")
 RULES = (
+    "kind",
     "range",
     "recent",
     "locked",
@@ -81,13 +70,7 @@ class Request:
     restore: str | None = None  # the snapshot, tag or time whose rows are put back
 
     def __post_init__(self) -> None:
-        if self.kind in RESERVED:
-            raise _usage_error(
-                f"kind {self.kind} was refused; it is reserved for runs that compare and publish nothing, which this "
-                "version cannot do",
-                hint=f"to compute and compare without a run: errata try {self.product} {self._first_of_scope()}",
-            )
-        _require_known("kind", self.kind, KINDS)
+        _require_known("kind", self.kind, tuple(KINDS))
         if self.order is not None:
             _require_known("order", self.order, ORDERS)
         for override in self.overrides:
@@ -98,8 +81,13 @@ class Request:
                 "neither: a restore puts back what the table held at a snapshot, a tag or a time",
                 hint="errata history TABLE PARTITION shows what there is",
             )
-        if self.restore is not None and self.prove_determinism:
-            raise _usage_error("--prove-determinism with --restore was refused; a restore computes nothing")
+        kind = find_kind(self.kind)
+        if not kind.runs_transform and self.prove_determinism:
+            raise _usage_error(f"--prove-determinism was refused; a run of kind {self.kind} computes nothing")
+        if not kind.changes_table and self.canary:
+            raise _usage_error(
+                f"--canary was refused; a run of kind {self.kind} publishes nothing that a canary could protect"
+            )
         if not self.reason.strip():
             raise _usage_error(
                 "a plan without a reason was refused; expected --reason with what is being corrected",
@@ -110,11 +98,6 @@ class Request:
             raise _usage_error(
                 f"--prove-determinism {self.prove_determinism} was refused; expected 0 or more chunks",
             )
-
-    def _first_of_scope(self) -> str:
-        """A partition or list in scope, as ``errata try`` takes it."""
-        asked = self.partitions if isinstance(self.partitions, str) else next(iter(self.partitions or ()), None)
-        return asked or self.start or "PARTITION"
 
 
 def resolve_partitions(request: Request, grain: Grain) -> tuple[str, ...]:

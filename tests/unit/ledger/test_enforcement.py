@@ -375,3 +375,18 @@ def test_a_rule_that_was_weakened_is_noticed(ledger: Ledger, shell: Shell, name:
     assert ledger.missing_triggers() == ()
     shell.execute(change)
     assert ledger.missing_triggers() == (name,)
+
+
+@pytest.mark.parametrize("kind", ["attest", "reconcile"])
+@pytest.mark.parametrize("state", [RunState.PLANNED, RunState.STAGED, RunState.ATTESTED], ids=str)
+def test_a_run_that_changes_nothing_gets_no_publication(ledger: Ledger, shell: Shell, kind: str, state: RunState):
+    """Not by SQL either, in whatever state it is: the sealed plan says what the run is, not a column."""
+    run_in(ledger, RunState.VALIDATED, "bf-1")
+    publish(ledger, "bf-1", DAYS[:1])
+    run_in(ledger, state, "bf-2", kind=kind)
+    columns = [column.name for column in metadata.tables["publication"].columns]
+    changed = {"pub_id": "'forged'", "run_id": "'bf-2'", "state": "'intended'"}
+    copied = ", ".join(changed.get(name, name) for name in columns)
+    copy = f"INSERT INTO publication ({', '.join(columns)}) SELECT {copied} FROM publication WHERE run_id = 'bf-1'"
+    refused(lambda: shell.execute(copy), "publication: a run of this kind changes nothing")
+    assert not ledger.publications.list("bf-2")

@@ -13,6 +13,7 @@ from errata.errors import ErrataError, NotFound, PlanRefused, UsageError
 from errata.failpoints import failpoint
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
+from errata.model.kind import ATTEST, MIGRATE, RECONCILE, find_kind
 from errata.model.product import Product, Role
 from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
 from errata.model.run import ACTIVE, WITHOUT_RESULT, AttemptState, ChunkState, RunState
@@ -21,11 +22,14 @@ from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_tags
 from errata.planning.estimate import count_busy_seconds, count_worker_cores
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.input_conditions import with_delete_condition, with_row_rules
+from errata.planning.kinds import NOTHING_RUNS as NOTHING_JUDGED
+from errata.planning.kinds import list_sources, refuse_unfit_kind, to_attest_product, to_reconcile_product
 from errata.planning.plan_command import format_corrected_plan, format_plan_command, format_possible_plan
 from errata.planning.request import Request, list_input_partitions, resolve_partitions
 from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
+from errata.planning.restore import NOTHING_RUNS as NOTHING_RESTORED
 from errata.planning.rule_check import refuse_flawed_rules
-from errata.ports.tables import ActiveRun, PastRun, TagOutcome
+from errata.ports.tables import ActiveRun, InputState, PastRun, TagOutcome
 from errata.publishing.sweep import find_unknown_runs
 from errata.views import PlanView
 from errata.workspace import RunContext, Workspace
@@ -128,8 +132,10 @@ def draft_plan(workspace: Workspace, request: Request) -> Plan:
 def _draft_plan(workspace: Workspace, request: Request) -> Plan:
     product = workspace.product(request.product)
     grain = product.target.grain
-    partitions = resolve_partitions(request, grain)
-    if request.restore is None:  # first, so that a misspelt name costs no look at the tables
+    partitions, kind = resolve_partitions(request, grain), find_kind(request.kind)
+    # first, so that a kind that does not fit or a misspelt name costs no look at the tables
+    refuse_unfit_kind(request, product)
+    if kind.runs_transform:
         workspace.engines.check_transform(product)
     # read the target before the inputs: a false conflict is acceptable, a missed one is not
     target = workspace.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
@@ -138,6 +144,10 @@ def _draft_plan(workspace: Workspace, request: Request) -> Plan:
         column = product.target.column
         held = workspace.engines.history.held(product.target.table, column, grain, partitions, request.restore)
         product = to_restore_product(product)
+    elif request.kind == ATTEST:
+        product = to_attest_product(product)
+    elif request.kind == RECONCILE:
+        product = to_reconcile_product(product)
     inputs = (
         {INPUT: build_restore_input(held, product, target)}
         if held
@@ -148,10 +158,12 @@ def _draft_plan(workspace: Workspace, request: Request) -> Plan:
             for source in product.inputs
         }
     )
+    if request.kind == MIGRATE:
+        inputs |= _read_source_columns(workspace, product, inputs)
     product = with_delete_condition(with_row_rules(product, inputs))
     code, content = workspace.engines.code(product)
-    if held:
-        code, content = strip_code(code), b""
+    if not kind.runs_transform:
+        code, content = strip_code(code, NOTHING_RESTORED if held else NOTHING_JUDGED), b""
     plan = build_plan(
         # a pseudonym, because a name in sealed bytes could never be erased
         replace(request, requester=workspace.ledger.people.alias(request.requester)),
@@ -175,6 +187,19 @@ def _draft_plan(workspace: Workspace, request: Request) -> Plan:
     return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})
 
 
+def _read_source_columns(
+    workspace: Workspace, product: Product, inputs: Mapping[str, InputState]
+) -> dict[str, InputState]:
+    """The tables that a migration takes rows over from, with their columns."""
+    described = {
+        source.name: workspace.engines.tables.describe(source.table or "").columns for source in list_sources(product)
+    }
+    return {
+        name: replace(inputs[name], schemas=({column.name: column.type for column in columns},))
+        for name, columns in described.items()
+    }
+
+
 def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tuple[str, ...] | None]:
     """Columns of the side tables; None for a table that does not exist yet."""
     found: dict[str, tuple[str, ...] | None] = {}
@@ -190,13 +215,17 @@ def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tupl
 def _list_active_runs(
     workspace: Workspace, table: str, supersede: str | None, partitions: Sequence[str]
 ) -> list[ActiveRun]:
-    """Active runs on the table, as seen by a plan for these partitions that supersedes ``supersede``.
+    """Active runs that may change the table, as seen by a plan for these partitions that supersedes ``supersede``.
 
     A superseded run no longer claims the partitions of its successor, so only the last run of a chain must be named.
     It claims them again if its successor ended without a result.
     """
     known = {run.run_id: run for run in workspace.ledger.runs.list()}
-    runs = [run for run in known.values() if run.table == table and run.state in ACTIVE]
+    runs = [
+        run
+        for run in known.values()
+        if run.table == table and run.state in ACTIVE and workspace.ledger.runs.manifest(run.run_id).changes_table
+    ]
     given_up: dict[str, frozenset[str]] = {}
     replacing = [(supersede, partitions)]
     replacing += [(run.supersedes, run.partitions) for run in known.values() if run.state not in WITHOUT_RESULT]

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Literal
 
 from errata.ledger.records import CandidateState
+from errata.model.kind import CHECKING_KINDS
 from errata.model.run import ATTEMPT_MOVES, CHUNK_MOVES, PUBLICATION_MOVES, RUN_MOVES
 
 APPEND_ONLY = (
@@ -46,8 +47,9 @@ CANDIDATE_MOVES = {
 class Constraint:
     """Refuse an insert, update or delete on ``table`` when ``refused_when`` is true (always, when it is empty).
 
-    ``refused_when`` is SQL for both databases, except for three placeholders: ``$differs`` (unequal, also where one
-    side is null), ``$from`` and ``$to`` (of the move in an audit ``body``).
+    ``refused_when`` is SQL for both databases, except for four placeholders: ``$differs`` (unequal, also where one
+    side is null), ``$from`` and ``$to`` (of the move in an audit ``body``), and ``$kind`` (of the run, in the sealed
+    ``content`` of a manifest).
     """
 
     name: str
@@ -122,6 +124,11 @@ _ITS_CHUNK = (
     "FROM chunk WHERE run_id = NEW.run_id AND chunk_id = NEW.chunk_id AND fence = NEW.fence AND state = 'running'"
 )
 
+_CHECKING = f"$kind IN ({', '.join(repr(name) for name in CHECKING_KINDS)})"
+_RUN_CHECKS = f"EXISTS (SELECT 1 FROM manifest WHERE digest = NEW.manifest_digest AND {_CHECKING})"  # noqa: S608
+"""Whether the run that is written only checks its table, by the sealed plan and not by a column that could be set."""
+_RUN_DIGEST = "(SELECT manifest_digest FROM run WHERE run_id = NEW.run_id)"
+
 _TABLE_CONSTRAINTS = (
     Constraint(
         "audit_chain",
@@ -153,6 +160,28 @@ _TABLE_CONSTRAINTS = (
         "update",
         f"NOT EXISTS ({_NEWEST} AND seq > OLD.audit_seq AND $from = OLD.state AND $to = NEW.state)",
         "a move needs the audit entry that names it",
+    ),
+    Constraint(
+        "run_unapproved",
+        "run",
+        "update",
+        f"OLD.state = 'planned' AND NEW.state = 'running' AND NOT {_RUN_CHECKS}",
+        "a run that may change its table starts with an approval",
+    ),
+    Constraint(
+        "run_checks_only",
+        "run",
+        "update",
+        "NEW.state IN ('validated', 'needs_acceptance', 'rejected', 'publishing', 'part_published', 'published',"
+        f" 'superseded', 'rolled_back') AND {_RUN_CHECKS}",
+        "a run of this kind changes nothing, so it is never released or published",
+    ),
+    Constraint(
+        "run_answers",
+        "run",
+        "update",
+        f"NEW.state IN ('attested', 'differs') AND NOT {_RUN_CHECKS}",
+        "only a run that changes nothing ends with its verdict",
     ),
     Constraint(
         "approval_digest",
@@ -222,6 +251,13 @@ _TABLE_CONSTRAINTS = (
         "its candidate is judged, the numbers stay",
     ),
     Constraint("publication_start", "publication", "insert", "NEW.state <> 'intended'", "intent comes first"),
+    Constraint(
+        "publication_of_check",
+        "publication",
+        "insert",
+        _RUN_CHECKS.replace("NEW.manifest_digest", _RUN_DIGEST),
+        "a run of this kind changes nothing, so it is never published",
+    ),
     Constraint(
         "publication_settled",
         "publication",

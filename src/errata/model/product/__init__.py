@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from errata.model.product.product import (
+    LINEAGE_BY_DEFAULT,
     LINEAGE_COLUMNS,
     Freeze,
     Groups,
@@ -34,6 +35,7 @@ from errata.model.product.rules import (
 
 __all__ = [
     "INEXACT",
+    "LINEAGE_BY_DEFAULT",
     "LINEAGE_COLUMNS",
     "PII_KINDS",
     "S3",

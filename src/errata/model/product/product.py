@@ -41,7 +41,10 @@ LINEAGE_COLUMNS = (
     "processing_mode",
     "reference_data_version",
     "restatement_reason",
+    "produced_at",
 )
+LINEAGE_BY_DEFAULT = LINEAGE_COLUMNS[:-1]
+"""What ``lineage_columns: true`` means; ``produced_at`` came later and is named where a table has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +204,12 @@ class Product:
     consumers: tuple[Line, ...] = ()
     prove_determinism: Annotated[
         Count,
-        Key("Number of sample chunks to compute twice, at different parallelism.", "determinism.prove", needed=True),
+        Key("Number of sample chunks to compute twice, at different parallelism.", "determinism.prove"),
     ] = 0
+    repeatable: Annotated[
+        YesNo,
+        Key("Whether the same inputs, code and clock always give the same rows.", "determinism.repeatable"),
+    ] = True
     tolerance: Annotated[
         Mapping[Column, Amount],
         Key(

@@ -12,7 +12,18 @@ from errata.errors import UsageError
 from errata.model.approval import ApprovalRules
 from errata.model.duration import count_steps
 from errata.model.partition import Grain, parse_list
-from errata.model.product import LINEAGE_COLUMNS, S3, Catalog, Comparison, Input, Product, Project, Target, Transform
+from errata.model.product import (
+    LINEAGE_BY_DEFAULT,
+    LINEAGE_COLUMNS,
+    S3,
+    Catalog,
+    Comparison,
+    Input,
+    Product,
+    Project,
+    Target,
+    Transform,
+)
 from errata.project.build.checks import build_checks
 from errata.project.build.eras import build_eras, build_row_limits, check_row_rules
 from errata.project.build.masking import refuse_exposing_rules
@@ -251,6 +262,8 @@ def _check_diff_columns(file: ProductForm, report: ProblemReport) -> None:
     for column in file.tolerance:
         if column in (partition, *file.target.key):
             report.at(("diff", "tolerance", column), "this column identifies rows; expected another", found=False)
+    if file.prove_determinism and not file.repeatable:
+        report.at(("determinism", "prove"), "expected no proof of a transform that is declared as not repeatable")
     report.refuse_repeats(file.classified, ("classified",))
     if partition in file.classified:
         n = file.classified.index(partition)
@@ -273,7 +286,7 @@ def _build_lineage(wanted: bool | tuple[str, ...], report: ProblemReport) -> tup
     if isinstance(wanted, tuple):
         report.refuse_repeats(wanted, ("lineage_columns",))
         return tuple(column for column in LINEAGE_COLUMNS if column in wanted)
-    return LINEAGE_COLUMNS if wanted else ()
+    return LINEAGE_BY_DEFAULT if wanted else ()
 
 
 def _check_unique_names(product: Product, report: ProblemReport) -> None:

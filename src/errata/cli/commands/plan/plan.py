@@ -30,7 +30,7 @@ PartitionList = Annotated[
         "--partitions", metavar="LIST", help="List instead of a range: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."
     ),
 ]
-Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="Kind of correction, recorded with the run.")]
+Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="Kind of run, such as restate, attest or reconcile.")]
 OrderOption = Annotated[
     Order | None,
     typer.Option(
