@@ -26,6 +26,7 @@ THROTTLING = "tests/unit/worker/test_throttle.py::test_"
 AUTHORIZING = "tests/unit/approval/test_authorization.py::test_"
 RELEASING = "tests/unit/approval/test_release.py::"
 REBASING = "tests/unit/live_writers/test_rebase.py::test_"
+GAPS = "tests/unit/live_writers/test_foreign_commits.py::test_"
 KINDS = "tests/protocol/test_kinds.py::test_"
 KNOWN = "tests/protocol/test_known_prior.py::test_"
 SIMULATED = "tests/faults/test_simulation.py::test_the_invariants_hold_where_one_fault_is_frequent"
@@ -706,6 +707,21 @@ PLANTS = (
         "sorted(partitions, key=lambda text: value_from_text(text) or \"\")",
         "sorted(partitions)",
         ("tests/spark/test_columns.py::test_values_whose_text_is_quoted_are_found_among_many_others",),
+    ),
+    # ----------------------------------------------------------------------------------------------------------- gaps
+    Plant(
+        "a commit with a copied property is no gap",
+        "live_writers/foreign_commits.py",
+        "name in published and published[name] in (None, commit.snapshot_id)",
+        "name in published",
+        (f"{GAPS}a_commit_that_only_claims_to_be_a_publication_is_foreign",),
+    ),
+    Plant(
+        "an older attestation closes a newer gap",
+        "live_writers/foreign_commits.py",
+        "age.get(one.snapshot_id, len(line)) <= age[commit.snapshot_id]]",
+        "one.snapshot_id in age]",
+        (f"{GAPS}an_answer_holds_for_commits_up_to_its_snapshot",),
     ),
     # ----------------------------------------------------------------------------------------------------- kept diffs
     Plant(

@@ -27,7 +27,7 @@ PLAIN = (
 NAMES = (
     *PLAIN.split(" "),
     *("jars fetch", "jars archive", "jars check"),
-    *("audit verify", "audit log", "audit head", "audit keygen", "audit erase-person", "erase add"),
+    *("audit verify", "audit gaps", "audit log", "audit head", "audit keygen", "audit erase-person", "erase add"),
     *("ledger create", "ledger roles"),
     *("evidence export", "evidence verify"),
     *("live check", "live write"),

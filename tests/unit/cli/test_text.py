@@ -285,6 +285,8 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "why": (("why", "lake.fin.daily_revenue", "2026-01-17", "--key", "account_id=A-10033"), {}),
     "audit-verify": (("audit", "verify"), {}),
     "audit-broken": (("audit", "verify"), {"audit_verify": samples.audit(ok=False)}),
+    "audit-gaps": (("audit", "gaps"), {}),
+    "audit-gaps-closed": (("audit", "gaps"), {"audit_gaps": samples.gaps(ok=True)}),
     "audit-log": (("audit", "log"), {}),
     "audit-witnessed": (("audit", "verify"), {"audit_verify": samples.witnessed()}),
     "audit-late": (("audit", "verify"), {"audit_verify": samples.witnessed(signatures="not checked", lag=90_000)}),

@@ -202,6 +202,9 @@ class Product:
     protect: Protect = field(default_factory=Protect)
     lineage_columns: Annotated[tuple[str, ...], NOT_A_KEY] = ()
     consumers: tuple[Line, ...] = ()
+    live: Annotated[
+        tuple[Line, ...], Key("Registered live jobs: application names or ids, or names given to errata.live.")
+    ] = ()
     prove_determinism: Annotated[
         Count,
         Key("Number of sample chunks to compute twice, at different parallelism.", "determinism.prove"),
