@@ -599,6 +599,13 @@ PLANTS = (
         (f"{KINDS}bootstrap_fills_only_empty_partitions",),
     ),
     Plant(
+        "a trial of other code is permission enough",
+        "commands/plan/plan.py",
+        '(entry.body["product"], entry.body["code"]) == wanted',
+        'entry.body["product"] == wanted[0]',
+        ("tests/protocol/test_policy.py::test_a_plan_needs_a_trial_of_exactly_this_code",),
+    ),
+    Plant(
         "a migration passes with other values",
         "gate/verdict/same_rows.py",
         "    if ours != theirs:\n",

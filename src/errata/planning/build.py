@@ -23,7 +23,7 @@ from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.guardrails import check_guardrails, is_refused, list_used_overrides
 from errata.planning.packing import MAX_PARTITIONS, compute_chunk_bytes, order_partitions, pack_chunks
 from errata.planning.pins import build_input_pin, build_target_pin, find_as_of
-from errata.planning.plan_context import PlanContext
+from errata.planning.plan_context import PlanContext, Trial
 from errata.planning.request import (
     Request,
     list_input_partitions,
@@ -94,6 +94,7 @@ def build_plan(
     history: Sequence[PastRun] = (),
     beside: Mapping[str, tuple[str, ...] | None] | None = None,
     held: PastTarget | None = None,
+    trial: Trial | None = None,
 ) -> Plan:
     """Check a request against the guardrails and, unless one refuses, seal its manifest."""
     by = parse_deadline(request.deadline, now) if request.deadline else None
@@ -106,7 +107,7 @@ def build_plan(
     world = PlanContext(
         request, product, project.limits, partitions, target, inputs, code, expected, now,
         beside=beside or {}, held=held, core_hour_usd=project.core_hour_usd, unknown_runs=unknown_runs,
-        is_first_run=is_first_run,
+        is_first_run=is_first_run, trial=trial,
     )  # fmt: skip
     parts: dict[str, bytes] = {}
     if request.kind == RECONCILE:

@@ -216,6 +216,33 @@ def _check_dirty_tree(world: PlanContext) -> Iterator[GuardrailResult]:
         yield GuardrailResult("dirty-tree", "ok", "not a git work tree; the zip that runs is kept")
 
 
+def _check_policy(world: PlanContext) -> Iterator[GuardrailResult]:
+    """Check what the product's policy demands; a run without a transform has no code to try."""
+    demands = [one for one in world.product.policy.require if one != "dry_run" or world.kind.runs_transform]
+    unmet = {one: text for one in demands if (text := _UNMET[one](world))}
+    for one, text in unmet.items():
+        tries = f"errata try {world.product.name} {world.partitions[0]}"
+        look = tries if one == "dry_run" else "add --canary 1, or a list of partitions"
+        yield GuardrailResult("policy", "refuse", f"policy.require {one}: {text}", look=(look,))
+    if demands and not unmet:
+        yield GuardrailResult("policy", "ok", f"{' and '.join(demands)}, as the product's policy demands")
+
+
+def _find_trial_problem(world: PlanContext) -> str:
+    if world.trial is None:
+        return "no trial of this code and config is on record"
+    if world.trial.is_blocked:
+        return f"the last trial of this code, by {world.trial.person} at {world.trial.at}, was blocked by the gate"
+    return ""
+
+
+def _find_canary_problem(world: PlanContext) -> str:
+    return "" if world.request.canary not in (0, "0") else "the plan has no canary"
+
+
+_UNMET: dict[str, Callable[[PlanContext], str]] = {"dry_run": _find_trial_problem, "canary": _find_canary_problem}
+
+
 def _check_schema(world: PlanContext) -> Iterator[GuardrailResult]:
     problems = (
         *find_schema_problems(world.product, world.target, world.inputs, world.partitions),
@@ -273,6 +300,7 @@ _RULES: dict[str, Callable[[PlanContext], Iterator[GuardrailResult]]] = {
     "cost": _check_cost,
     "streaming-readers": _check_streaming_readers,
     "dirty-tree": _check_dirty_tree,
+    "policy": _check_policy,
     "schema": _check_schema,
     "rewrite": _check_rewrite_rule,
     "live-retries": _check_live_retries,

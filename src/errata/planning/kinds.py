@@ -20,7 +20,9 @@ from errata.planning.plan_context import PlanContext
 from errata.planning.request import Request
 from errata.planning.schema import find_new_columns
 
-PROTECTING_RULES = frozenset({"recent", "locked", "overlap", "append", "streaming-readers", "rewrite", "live-retries"})
+PROTECTING_RULES = frozenset(
+    {"recent", "locked", "overlap", "append", "streaming-readers", "policy", "rewrite", "live-retries"}
+)
 """Guardrails that protect the table, its readers and its writers from a change."""
 NOTHING_RUNS = "none: main is judged as it is"
 _AS_RECORDED = "as_recorded"

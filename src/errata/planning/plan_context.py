@@ -17,6 +17,15 @@ _SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """A trial of code that is on record."""
+
+    at: str
+    person: str
+    is_blocked: bool  # something blocked at the gate
+
+
+@dataclass(frozen=True, slots=True)
 class PlanContext:
     """A request, and the state of everything it touches."""
 
@@ -35,6 +44,7 @@ class PlanContext:
     beside: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)  # columns by side table; None: absent
     held: PastTarget | None = None  # snapshot that a restore puts back
     core_hour_usd: str = "0"
+    trial: Trial | None = None  # the newest trial of this code on record; looked up only where a policy asks for one
 
     @property
     def kind(self) -> Kind:

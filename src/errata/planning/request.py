@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from errata.errors import UsageError
 from errata.model.duration import count_steps
-from errata.model.kind import KINDS, find_kind
+from errata.model.kind import ATTEST, KINDS, find_kind
 from errata.model.manifest import Override
 from errata.model.partition import (
     NULL,
@@ -24,6 +24,7 @@ from errata.model.partition import (
     widen_partitions,
 )
 from errata.model.product import Input, Product
+from errata.model.product.rules import build_expected_rows
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 ORDERS = ("newest", "oldest", "sequential")
@@ -44,6 +45,7 @@ RULES = (
     "cost",
     "streaming-readers",
     "dirty-tree",
+    "policy",
     "schema",
     "rewrite",
     "live-retries",
@@ -68,6 +70,7 @@ class Request:
     prove_determinism: int = 0  # number of sample chunks to compute twice
     deadline: str | None = None  # only a question, never part of the manifest
     restore: str | None = None  # the snapshot, tag or time whose rows are put back
+    expected_rows: str | None = None  # of the whole run; in place of the product's policy
 
     def __post_init__(self) -> None:
         _require_known("kind", self.kind, tuple(KINDS))
@@ -88,6 +91,13 @@ class Request:
             raise _usage_error(
                 f"--canary was refused; a run of kind {self.kind} publishes nothing that a canary could protect"
             )
+        if self.expected_rows is not None and build_expected_rows(self.expected_rows) is None:
+            raise _usage_error(
+                f"--expected-rows {self.expected_rows} was refused; expected a number of rows: 5000, 1000..5000, "
+                "1000.. or ..5000"
+            )
+        if self.expected_rows is not None and self.kind == ATTEST:
+            raise _usage_error("--expected-rows was refused; an attestation compares every row with main")
         if not self.reason.strip():
             raise _usage_error(
                 "a plan without a reason was refused; expected --reason with what is being corrected",

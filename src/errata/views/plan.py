@@ -104,6 +104,16 @@ class DeadlineView:
 
 
 @dataclass(frozen=True, slots=True)
+class StageView:
+    """One stage of a run: the command that does it, and what it reads and writes."""
+
+    name: str
+    command: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PlanView:
     """A plan, new or from the ledger."""
 
@@ -149,6 +159,7 @@ class PlanView:
     publish: Mapping[str, Any] = field(default_factory=dict)  # the mode and its settings
     rewrite: Mapping[str, Any] | None = None  # why publication writes data files, and how many
     rules_changed: tuple[RuleChangeView, ...] = ()  # against the superseded run
+    stages: tuple[StageView, ...] = ()  # in order, if they were asked for
 
     @property
     def id(self) -> str:

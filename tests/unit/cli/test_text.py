@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from errata.cli.app import helptext, progress
 from errata.cli.render import layout
 from errata.cli.render.try_partition import suggest_after_trial
+from errata.commands.plan.explain import add_stages
 from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
 from errata.model.diff import OutsideScope
 from errata.model.groups import build_hold_error
@@ -272,6 +273,10 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "runs-accepted-at": (("runs", "--accepted-at", "2026-02-20T18:30Z"), {}),
     "runs-none": (("runs", "--state", "failed"), {"runs": RunsView()}),
     "history": (("history", "lake.fin.daily_revenue", "2026-01-17"), {}),
+    "plan-explain": (
+        ("plan", "p", "--partitions", "a", "--explain", "--reason", "x"),
+        {"plan": add_stages(samples.plan())},
+    ),
     "plan-restore": (
         ("plan", "p", "--partitions", "a", "--restore", "month_end", "--reason", "x"),
         {"plan": samples.restoring()},

@@ -53,7 +53,7 @@ def test_a_good_request_has_an_ok_from_every_rule():
     """Each rule speaks once and none refuses or warns."""
     made = plan()
     spoken = [
-        rule for rule in RULES if rule not in ("kind", "append", "restore", "rewrite")
+        rule for rule in RULES if rule not in ("kind", "append", "restore", "policy", "rewrite")
     ]  # of other modes and kinds
     assert [(verdict.rule, verdict.level) for verdict in made.verdicts] == [(rule, "ok") for rule in spoken]
     assert made.manifest is not None
@@ -81,7 +81,9 @@ def test_one_bad_request_shows_all_its_problems():
         is_first_run=True,
         target=replace(TARGET, properties={}),
     )
-    found = {rule: levels(made, rule) for rule in RULES if rule not in ("kind", "append", "restore", "rewrite")}
+    found = {
+        rule: levels(made, rule) for rule in RULES if rule not in ("kind", "append", "restore", "policy", "rewrite")
+    }
     assert found == {
         "range": ["refuse"],
         "recent": ["refuse"],

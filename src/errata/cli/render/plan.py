@@ -50,6 +50,7 @@ def render_plan(view: PlanView, width: int, *, already: bool = False) -> list[st
     lines = [*_render_header(view, width), "", *_render_body(view, width), "", *_render_guardrails(view, width), ""]
     if refused:
         return lines[:-1]
+    lines += _render_stages(view, width)
     lines.append(f"manifest {view.manifest_digest}")
     lines += wrap(("planned before, unchanged; " if already else "") + _describe_state(view), width)
     if view.approvals:
@@ -59,6 +60,16 @@ def render_plan(view: PlanView, width: int, *, already: bool = False) -> list[st
     lines += [] if view.manual else wrap("publishes by itself when the gate finds nothing", width)
     lines += render_released(view.release_digest, view.release, width)
     return [*lines, *render_break_glass(view.break_glass, width)]
+
+
+def _render_stages(view: PlanView, width: int) -> list[str]:
+    """What each stage of the run reads and writes."""
+    lines: list[str] = []
+    for n, stage in enumerate(view.stages, 1):
+        lines.append(f"  {n}. {stage.name}: {stage.command}")
+        lines += wrap("; ".join(stage.reads), width, "       reads   ")
+        lines += wrap("; ".join(stage.writes), width, "       writes  ")
+    return [*lines, ""] if lines else []
 
 
 def _render_header(view: PlanView, width: int) -> Iterator[str]:

@@ -8,13 +8,16 @@ from datetime import datetime
 from typing import Any
 
 from errata.approval.permissions import require_role
+from errata.canonical import digest_of
 from errata.commands.plan.show import plan_view, refused_view
 from errata.errors import ErrataError, NotFound, PlanRefused, UsageError
 from errata.failpoints import failpoint
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.kind import ATTEST, MIGRATE, RECONCILE, find_kind
+from errata.model.manifest import Code, Manifest
 from errata.model.product import Product, Role
+from errata.model.product.rules import build_expected_rows, with_expected_rows
 from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
 from errata.model.run import ACTIVE, WITHOUT_RESULT, AttemptState, ChunkState, RunState
 from errata.planning.build import Plan, build_own_input, build_plan
@@ -25,6 +28,7 @@ from errata.planning.input_conditions import with_delete_condition, with_row_rul
 from errata.planning.kinds import NOTHING_RUNS as NOTHING_JUDGED
 from errata.planning.kinds import list_sources, refuse_unfit_kind, to_attest_product, to_reconcile_product
 from errata.planning.plan_command import format_corrected_plan, format_plan_command, format_possible_plan
+from errata.planning.plan_context import Trial
 from errata.planning.request import Request, list_input_partitions, resolve_partitions
 from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
 from errata.planning.restore import NOTHING_RUNS as NOTHING_RESTORED
@@ -148,6 +152,10 @@ def _draft_plan(workspace: Workspace, request: Request) -> Plan:
         product = to_attest_product(product)
     elif request.kind == RECONCILE:
         product = to_reconcile_product(product)
+    if request.expected_rows is not None:
+        product = replace(
+            product, checks=with_expected_rows(product.checks, build_expected_rows(request.expected_rows))
+        )
     inputs = (
         {INPUT: build_restore_input(held, product, target)}
         if held
@@ -180,11 +188,33 @@ def _draft_plan(workspace: Workspace, request: Request) -> Plan:
         history=_list_past_runs(workspace, product),
         beside=_read_side_columns(workspace, product),
         held=held,
+        trial=find_trial(workspace, product, code),
     )
     plan = replace(plan, request=request)
     if plan.manifest is not None:
         refuse_flawed_rules(workspace, product, plan.manifest)
     return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})
+
+
+def record_trial(workspace: Workspace, actor: Actor, manifest: Manifest, *, is_blocked: bool) -> None:
+    """Put a trial on record, where the policy of the product asks for one."""
+    if DRY_RUN in workspace.product(manifest.product).policy.require:
+        told = {"product": manifest.product, "code": _digest_code(manifest.code), "is_blocked": is_blocked}
+        workspace.ledger.audit.note(None, actor, TRIED, told | {"partitions": list(manifest.partitions)})
+
+
+def find_trial(workspace: Workspace, product: Product, code: Code) -> Trial | None:
+    """The newest recorded trial of this code, where the policy of the product asks for one."""
+    if DRY_RUN not in product.policy.require:
+        return None
+    wanted = (product.name, _digest_code(code))
+    entries = workspace.ledger.audit.readable_entries(actions=(TRIED,))
+    found = [entry for entry in entries if (entry.body["product"], entry.body["code"]) == wanted]
+    return Trial(found[-1].at, found[-1].actor.person, bool(found[-1].body["is_blocked"])) if found else None
+
+
+def _digest_code(code: Code) -> str:
+    return digest_of([code.call, code.zip_digest, code.config_digest])
 
 
 def _read_source_columns(
@@ -210,6 +240,10 @@ def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tupl
             except NotFound:
                 found[table] = None
     return found
+
+
+TRIED = "try.computed"
+DRY_RUN = "dry_run"
 
 
 def _list_active_runs(

@@ -183,6 +183,19 @@ class Publish:
 
 
 @dataclass(frozen=True, slots=True)
+class Policy:
+    """What a plan needs before it is accepted."""
+
+    require: Annotated[
+        tuple[Annotated[str, OneOf("dry_run", "canary")], ...],
+        Key("dry_run: a trial of the same code on record; canary: a canary in the plan."),
+    ] = ()
+    expected_rows: Annotated[
+        ScalarText | None, Key("Rows that a run may write: N, A..B, A.. or ..B (default: any number).")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class Product:
     """products/NAME.yaml: one governed product."""
 
@@ -200,6 +213,7 @@ class Product:
     control: tuple[Control, ...] = ()
     row_limits: Annotated[tuple[RowLimits, ...], NOT_A_KEY] = ()  # of quarantine, by input
     protect: Protect = field(default_factory=Protect)
+    policy: Policy = field(default_factory=Policy)
     lineage_columns: Annotated[tuple[str, ...], NOT_A_KEY] = ()
     consumers: tuple[Line, ...] = ()
     live: Annotated[

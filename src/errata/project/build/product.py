@@ -17,6 +17,7 @@ from errata.model.product import (
     LINEAGE_COLUMNS,
     S3,
     Catalog,
+    Check,
     Comparison,
     Input,
     Product,
@@ -24,6 +25,7 @@ from errata.model.product import (
     Target,
     Transform,
 )
+from errata.model.product.rules import EXPECTED_ROWS, build_expected_rows, with_expected_rows
 from errata.project.build.checks import build_checks
 from errata.project.build.eras import build_eras, build_row_limits, check_row_rules
 from errata.project.build.masking import refuse_exposing_rules
@@ -112,6 +114,9 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
     _check_locked(file, grain, report)
     _check_diff_columns(file, report)
     checks = build_checks(file.checks, file.inputs, grain, report)
+    if any(check.name == EXPECTED_ROWS for check in checks):
+        report.at(("checks",), f"the name {EXPECTED_ROWS} belongs to policy.expected_rows", found=False)
+    checks = with_expected_rows(checks, _build_policy_check(file, report))
     _check_target(file.target, project, report)
     throttle = build_throttle(file.throttle, report, project.throttle if project else None) if file.throttle else None
     product = narrow(
@@ -254,6 +259,16 @@ def _check_locked(file: ProductForm, grain: Grain, report: ProblemReport) -> Non
         except UsageError:
             spans = " or an inclusive span such as 2026-01-10..2026-01-14" if grain is Grain.DAY else ""
             report.at(("protect", "locked", n), f"expected a partition of grain {grain}{spans}")
+
+
+def _build_policy_check(file: ProductForm, report: ProblemReport) -> Check | None:
+    report.refuse_repeats(file.policy.require, ("policy", "require"))
+    if file.policy.expected_rows is None:
+        return None
+    check = build_expected_rows(file.policy.expected_rows)
+    if check is None:
+        report.at(("policy", "expected_rows"), "expected a number of rows: 5000, 1000..5000, 1000.. or ..5000")
+    return check
 
 
 def _check_diff_columns(file: ProductForm, report: ProblemReport) -> None:
