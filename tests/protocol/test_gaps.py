@@ -133,7 +133,7 @@ def test_expired_history_is_said(make_world: Make) -> None:
     world = make_world(days=1)
     plan = world.plan()
     _write(world, world.days[0])
-    world.client.cancel(plan.id, as_="ana")
+    world.client.cancel(plan.id, reason="not needed", as_="ana")
     world.client.cleanup(as_="ana")
     _write(world, world.days[0])
     world.expire()

@@ -48,6 +48,17 @@ def test_a_plan_needs_a_trial_of_exactly_this_code(make_world: Make) -> None:
     assert other.ledger.audit.entries() == ()
 
 
+def test_the_first_command_of_a_project_may_be_the_trial_that_its_policy_demands(make_world: Make) -> None:
+    """The ledger is made for it, as a plan makes it."""
+    world = make_world(days=1, product=_product("require: [dry_run]"))
+    world.client.close()
+    for file in (world.root / ".errata").glob("ledger.db*"):
+        file.unlink()
+    world.open()
+    world.client.try_out("fin.sales", world.days[0], as_="ana")
+    assert world.plan().state == "planned"
+
+
 def test_a_trial_that_the_gate_blocked_is_no_permission(make_world: Make) -> None:
     """It is on record, with who tried it; one that only warned is enough."""
     blocks = _product("require: [dry_run]").replace("mustBeGreaterOrEqualTo: 0", "mustBeGreaterThan: 50")

@@ -200,6 +200,7 @@ def record_trial(workspace: Workspace, actor: Actor, manifest: Manifest, *, is_b
     """Put a trial on record, where the policy of the product asks for one."""
     if DRY_RUN in workspace.product(manifest.product).policy.require:
         told = {"product": manifest.product, "code": _digest_code(manifest.code), "is_blocked": is_blocked}
+        workspace.ledger.create()  # a trial may come before the first plan
         workspace.ledger.audit.note(None, actor, TRIED, told | {"partitions": list(manifest.partitions)})
 
 
