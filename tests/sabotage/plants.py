@@ -559,14 +559,21 @@ PLANTS = (
     Plant(
         "a run that changes nothing gets a publication by SQL",
         "ledger/schema/trigger_rules.py",
-        '        _RUN_CHECKS.replace("NEW.manifest_digest", _RUN_DIGEST),\n',
+        '        f"EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id AND kind {_CHECKING})",  # noqa: S608\n',
         '        "1 = 0",\n',
         (f"{ENFORCED}a_run_that_changes_nothing_gets_no_publication[sqlite-staged-attest]",),
     ),
     Plant(
+        "a run is recorded under another kind than was sealed",
+        "ledger/schema/trigger_rules.py",
+        "NEW.kind $differs (SELECT $kind FROM manifest WHERE digest = NEW.manifest_digest)",
+        "1 = 0",
+        (f"{ENFORCED}a_run_has_the_kind_that_was_sealed[sqlite]",),
+    ),
+    Plant(
         "a correction starts without an approval",
         "ledger/schema/trigger_rules.py",
-        "OLD.state = 'planned' AND NEW.state = 'running' AND NOT {_RUN_CHECKS}",
+        "OLD.state = 'planned' AND NEW.state = 'running' AND NOT ({_RUN_CHECKS})",
         "OLD.state = 'planned' AND NEW.state = 'running' AND 1 = 0",
         (f"{CONTRACT}a_run_that_may_change_its_table_starts_with_an_approval[sqlite]",),
     ),

@@ -259,7 +259,7 @@ def _list_active_runs(
     runs = [
         run
         for run in known.values()
-        if run.table == table and run.state in ACTIVE and workspace.ledger.runs.manifest(run.run_id).changes_table
+        if run.table == table and run.state in ACTIVE and find_kind(run.kind or "").changes_table
     ]
     given_up: dict[str, frozenset[str]] = {}
     replacing = [(supersede, partitions)]

@@ -90,7 +90,7 @@ def _iterate_append_only() -> Iterator[Constraint]:
 
 
 _FIXED_COLUMNS = {
-    "run": "run_id manifest_digest product table_name partitions planned_by reason planned_at supersedes",
+    "run": "run_id manifest_digest product table_name partitions planned_by reason planned_at supersedes kind",
     "chunk": "run_id chunk_id position partitions rows bytes wave origin",
     "attempt": "run_id chunk_id fence owner host pid process_started started_at",
     "candidate": "run_id n branch digest at",
@@ -124,10 +124,8 @@ _ITS_CHUNK = (
     "FROM chunk WHERE run_id = NEW.run_id AND chunk_id = NEW.chunk_id AND fence = NEW.fence AND state = 'running'"
 )
 
-_CHECKING = f"$kind IN ({', '.join(repr(name) for name in CHECKING_KINDS)})"
-_RUN_CHECKS = f"EXISTS (SELECT 1 FROM manifest WHERE digest = NEW.manifest_digest AND {_CHECKING})"  # noqa: S608
-"""Whether the run that is written only checks its table, by the sealed plan and not by a column that could be set."""
-_RUN_DIGEST = "(SELECT manifest_digest FROM run WHERE run_id = NEW.run_id)"
+_CHECKING = f"IN ({', '.join(repr(name) for name in CHECKING_KINDS)})"
+_RUN_CHECKS = f"COALESCE(NEW.kind, '') {_CHECKING}"
 
 _TABLE_CONSTRAINTS = (
     Constraint(
@@ -152,6 +150,14 @@ _TABLE_CONSTRAINTS = (
         f"NEW.state <> 'planned' OR NOT EXISTS ({_NEWEST} AND $from IS NULL AND $to = 'planned')",
         "a run starts as planned, with its audit entry",
     ),
+    # the kind decides what the run may do, so it is the sealed one and never changes
+    Constraint(
+        "run_kind",
+        "run",
+        "insert",
+        "NEW.kind $differs (SELECT $kind FROM manifest WHERE digest = NEW.manifest_digest)",
+        "a run has the kind that its manifest says",
+    ),
     # every update of a run counts as a move, also one that keeps its state
     Constraint("run_move", "run", "update", _unknown_move_sql("run"), "this move is not allowed"),
     Constraint(
@@ -165,22 +171,23 @@ _TABLE_CONSTRAINTS = (
         "run_unapproved",
         "run",
         "update",
-        f"OLD.state = 'planned' AND NEW.state = 'running' AND NOT {_RUN_CHECKS}",
+        f"OLD.state = 'planned' AND NEW.state = 'running' AND NOT ({_RUN_CHECKS})",
         "a run that may change its table starts with an approval",
     ),
     Constraint(
         "run_checks_only",
         "run",
         "update",
-        "NEW.state IN ('validated', 'needs_acceptance', 'rejected', 'publishing', 'part_published', 'published',"
-        f" 'superseded', 'rolled_back') AND {_RUN_CHECKS}",
+        # every way to a publication begins with one of these moves
+        "OLD.state IN ('running', 'staged') AND NEW.state IN ('validated', 'needs_acceptance', 'rejected')"
+        f" AND {_RUN_CHECKS}",
         "a run of this kind changes nothing, so it is never released or published",
     ),
     Constraint(
         "run_answers",
         "run",
         "update",
-        f"NEW.state IN ('attested', 'differs') AND NOT {_RUN_CHECKS}",
+        f"OLD.state = 'staged' AND NEW.state IN ('attested', 'differs') AND NOT ({_RUN_CHECKS})",
         "only a run that changes nothing ends with its verdict",
     ),
     Constraint(
@@ -255,7 +262,7 @@ _TABLE_CONSTRAINTS = (
         "publication_of_check",
         "publication",
         "insert",
-        _RUN_CHECKS.replace("NEW.manifest_digest", _RUN_DIGEST),
+        f"EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id AND kind {_CHECKING})",  # noqa: S608
         "a run of this kind changes nothing, so it is never published",
     ),
     Constraint(
