@@ -312,7 +312,8 @@ def state_tables() -> dict[str, str]:
     active = ", ".join(f"`{state}`" for state in RUN_MOVES if state in ACTIVE)
     return {
         "runs": _moves(dict(RUN_MOVES)),
-        "active": f"A run reserves its partitions, so that no other plan can use them, while it is {active}.",
+        "active": f"A run reserves its partitions, so that no other plan can use them, while it is {active}. "
+        "A run of kind `attest` or `reconcile` reserves none.",
         "chunks": _moves(dict(CHUNK_MOVES)),
         "attempts": _moves(dict(ATTEMPT_MOVES)),
         "publications": _moves(dict(PUBLICATION_MOVES)),

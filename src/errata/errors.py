@@ -20,7 +20,8 @@
     │   ├── Nondeterministic            3     nondeterministic
     │   └── CostCapReached              3     cost-cap
     ├── ValidationRejected              4     validation-rejected
-    │   └── NeedsAcceptance             4     needs-acceptance
+    │   ├── NeedsAcceptance             4     needs-acceptance
+    │   └── Differs                     4     differs
     ├── PublishConflict                 5     publish-conflict
     │   └── Rebased                     5     rebased
     ├── ChunkError                      1     chunk-failed
@@ -55,6 +56,7 @@ __all__ = [
     "AuditBroken",
     "ChunkError",
     "CostCapReached",
+    "Differs",
     "EngineError",
     "ErrataError",
     "ForeignPartition",
@@ -211,6 +213,12 @@ class NeedsAcceptance(ValidationRejected):
     """The gate warned and nothing blocks: the candidate passes once an approver accepts each warning."""
 
     code = "needs-acceptance"
+
+
+class Differs(ValidationRejected):
+    """Main is not what an attestation computed, or does not pass the rules that a reconciliation judged it by."""
+
+    code = "differs"
 
 
 class PublishConflict(ErrataError):

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from errata.errors import Differs
 from errata.failpoints import NAMES
 from errata.model.refs import undo_branch
 from faults.commands import COMMANDS, Command, ended_right, killed
@@ -104,6 +105,19 @@ def test_killed_while_validating_the_verdict_is_the_same(at: At, point: str) -> 
     assert world.client.validate(run, as_="ana").passed
     assert len([ref for ref in world.refs() if "_c" in ref.removeprefix("errata_")]) == 1
     _finish(world, run)
+
+
+@pytest.mark.parametrize("point", _mostly_slow([*AT["run"], *AT["validate"]]))
+def test_killed_while_attesting_main_is_left_alone(at: At, point: str) -> None:
+    """Main has the same snapshots before and after the kill, and when the same command has ended with its verdict."""
+    world, _ = at("new")
+    plan, before = world.plan(kind="attest"), [entry.snapshot_id for entry in world.table().history()]
+    _killed(world, point, "run", plan.id, "--parallel", "1", person="ana")
+    assert [entry.snapshot_id for entry in world.table().history()] == before
+    world.client.run(plan.id, as_="ana")
+    with pytest.raises(Differs):
+        world.client.validate(plan.id, as_="ana")
+    assert [entry.snapshot_id for entry in world.table().history()] == before
 
 
 @pytest.mark.parametrize("point", _mostly_slow(AT["publish"]))

@@ -12,6 +12,7 @@ from sabotage.plants_in_iceberg import IN_ICEBERG
 __all__ = ["PLANTS", "Plant"]
 
 CONTRACT = "tests/unit/ledger/test_contract.py::TestLedger::test_"
+ENFORCED = "tests/unit/ledger/test_enforcement.py::test_"
 REPLACE = "tests/unit/publishing/test_replacement.py::test_"
 CONFLICT = "tests/unit/publishing/test_conflict.py::test_"
 CARRY = "tests/unit/publishing/test_carry_over.py::test_"
@@ -31,6 +32,8 @@ WAITING = "tests/unit/planning/test_completeness.py::test_"
 RECORDED = "tests/unit/planning/test_references.py::test_"
 VERSIONS = "tests/protocol/test_references.py::test_"
 SPREAD = "tests/unit/gate/test_distribution.py::test_"
+GAPS = "tests/unit/live_writers/test_foreign_commits.py::test_"
+KINDS = "tests/protocol/test_kinds.py::test_"
 KNOWN = "tests/protocol/test_known_prior.py::test_"
 SIMULATED = "tests/faults/test_simulation.py::test_the_invariants_hold_where_one_fault_is_frequent"
 
@@ -657,11 +660,74 @@ PLANTS = (
         ("tests/unit/planning/test_guardrails.py::test_one_bad_request_shows_all_its_problems",),
     ),
     Plant(
-        "a kind that promises to publish nothing is planned",
-        "planning/request.py",
-        "        if self.kind in RESERVED:\n",
-        "        if self.kind in ():\n",
-        ("tests/unit/planning/test_request.py::test_a_kind_that_promises_to_publish_nothing_is_refused",),
+        "an attestation that passes can be published",
+        "model/run.py",
+        "    if not changes_table:\n",
+        "    if False:\n",
+        ("tests/protocol/test_kinds.py::test_main_that_is_right_is_attested_without_a_second_person[attest]",),
+    ),
+    Plant(
+        "a run that changes nothing gets a publication by SQL",
+        "ledger/schema/trigger_rules.py",
+        '        f"EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id AND kind {_CHECKING})",  # noqa: S608\n',
+        '        "1 = 0",\n',
+        (f"{ENFORCED}a_run_that_changes_nothing_gets_no_publication[sqlite-staged-attest]",),
+    ),
+    Plant(
+        "a run is recorded under another kind than was sealed",
+        "ledger/schema/trigger_rules.py",
+        "NEW.kind $differs (SELECT $kind FROM manifest WHERE digest = NEW.manifest_digest)",
+        "1 = 0",
+        (f"{ENFORCED}a_run_has_the_kind_that_was_sealed[sqlite]",),
+    ),
+    Plant(
+        "a correction starts without an approval",
+        "ledger/schema/trigger_rules.py",
+        "OLD.state = 'planned' AND NEW.state = 'running' AND NOT ({_RUN_CHECKS})",
+        "OLD.state = 'planned' AND NEW.state = 'running' AND 1 = 0",
+        (f"{CONTRACT}a_run_that_may_change_its_table_starts_with_an_approval[sqlite]",),
+    ),
+    Plant(
+        "publish takes a run that only checks",
+        "approval/release.py",
+        "    if manifest.changes_table:\n        return\n",
+        "    return\n",
+        (f"{KINDS}a_run_that_changes_nothing_is_never_approved_released_or_published[attest]",),
+    ),
+    Plant(
+        "an attestation compares with main as it is now",
+        "gate/candidate.py",
+        "manifest.target.base_snapshot_id if manifest.kind == ATTEST else made.base_snapshot_id",
+        "made.base_snapshot_id",
+        (f"{KINDS}an_attestation_is_about_the_main_that_was_planned",),
+    ),
+    Plant(
+        "rows that only main has are no difference",
+        "gate/verdict/same_rows.py",
+        "for name in (ADDED, REMOVED, CHANGED)]",
+        "for name in (ADDED, CHANGED, CHANGED)]",
+        (f"{KINDS}an_attestation_counts_rows_that_one_side_lacks",),
+    ),
+    Plant(
+        "a bootstrap overwrites what is there",
+        "planning/kinds.py",
+        "    if not full:\n",
+        "    if True:\n",
+        (f"{KINDS}bootstrap_fills_only_empty_partitions",),
+    ),
+    Plant(
+        "a trial of other code is permission enough",
+        "commands/plan/plan.py",
+        '(entry.body["product"], entry.body["code"]) == wanted',
+        'entry.body["product"] == wanted[0]',
+        ("tests/protocol/test_policy.py::test_a_plan_needs_a_trial_of_exactly_this_code",),
+    ),
+    Plant(
+        "a migration passes with other values",
+        "gate/verdict/same_rows.py",
+        "    if ours != theirs:\n",
+        "    if ours == ():\n",
+        (f"{KINDS}a_migration_takes_over_every_row_with_its_values",),
     ),
     Plant(
         "a command that answers in JSON asks a person",
@@ -781,6 +847,21 @@ PLANTS = (
         "sorted(partitions, key=lambda text: value_from_text(text) or \"\")",
         "sorted(partitions)",
         ("tests/spark/test_columns.py::test_values_whose_text_is_quoted_are_found_among_many_others",),
+    ),
+    # ----------------------------------------------------------------------------------------------------------- gaps
+    Plant(
+        "a commit with a copied property is no gap",
+        "live_writers/foreign_commits.py",
+        "name in published and published[name] in (None, commit.snapshot_id)",
+        "name in published",
+        (f"{GAPS}a_commit_that_only_claims_to_be_a_publication_is_foreign",),
+    ),
+    Plant(
+        "an older attestation closes a newer gap",
+        "live_writers/foreign_commits.py",
+        "age.get(one.snapshot_id, len(line)) <= age[commit.snapshot_id]]",
+        "one.snapshot_id in age]",
+        (f"{GAPS}an_answer_holds_for_commits_up_to_its_snapshot",),
     ),
     # ----------------------------------------------------------------------------------------------------- kept diffs
     Plant(

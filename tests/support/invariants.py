@@ -1,6 +1,7 @@
 """The independent checker: reads the ledger database, table metadata and files, and never product code.
 
-I0  every partition of a run is in exactly one chunk that others did not replace; where live won, one later more
+I0  every partition of a run is in exactly one chunk that others did not replace; where live won, one later more. A
+    reconciliation computes nothing and has no chunk
 I1  at most one adopted attempt per chunk, and a chunk that is done has one
 I2  fences of a chunk are 1, 2, 3 …, and the chunk carries the last
 I4  an adopted snapshot added exactly the rows and files that the ledger says
@@ -10,6 +11,7 @@ I7  the ledger says committed if and only if the table carries the id
 I8  the audit chain is whole, and every run's state is the last move in it
 I9  digest approved = digest of the manifest = digest published
 I11 every file that a publication added was written before it, by an attempt or by an earlier live commit
+I10 a run of kind attest or reconcile was never approved, released or published, and ends attested or differs
 I12 no lock outlives its publication, and every live file is there and has its size
 """
 
@@ -70,7 +72,23 @@ def violations(root: Path, catalog: Mapping[str, str] | None = None) -> list[str
 
 def ledger_violations(db: sqlite3.Connection) -> list[str]:
     """What is wrong in the ledger's database alone; rows are read by name."""
-    return [*_coverage(db), *_attempts(db), *_audit(db), *_approvals(db), *_locks(db)]
+    return [*_coverage(db), *_attempts(db), *_audit(db), *_approvals(db), *_checks(db), *_locks(db)]
+
+
+def _checks(db: sqlite3.Connection) -> list[str]:
+    found = []
+    for run in db.execute("SELECT run_id, state, content FROM run JOIN manifest ON digest = manifest_digest"):
+        is_check = json.loads(run["content"])["kind"] in ("attest", "reconcile")
+        decided = [
+            table
+            for table in ("publication", "released", "approval")
+            if db.execute(f"SELECT 1 FROM {table} WHERE run_id=?", (run["run_id"],)).fetchone()
+        ]
+        if is_check and (decided or run["state"] in ("validated", "published", "publishing", "part_published")):
+            found.append(f"I10 {run['run_id']} changes nothing, and is {run['state']} with {decided}")
+        if not is_check and run["state"] in ("attested", "differs"):
+            found.append(f"I10 {run['run_id']} may change its table, and is {run['state']}")
+    return found
 
 
 def _shadows(db: sqlite3.Connection, name: str) -> list[str]:
@@ -110,7 +128,7 @@ def _attempts(db: sqlite3.Connection) -> list[str]:
 
 def _coverage(db: sqlite3.Connection) -> list[str]:
     found = []
-    for run in db.execute("SELECT run_id, partitions FROM run"):
+    for run in db.execute("SELECT run_id, partitions, content FROM run JOIN manifest ON digest = manifest_digest"):
         chunks = db.execute(
             "SELECT partitions FROM chunk WHERE run_id=? AND state != 'replaced'", (run["run_id"],)
         ).fetchall()
@@ -119,7 +137,8 @@ def _coverage(db: sqlite3.Connection) -> list[str]:
             name for (fact,) in db.execute(rebases, (run["run_id"],)) for name in json.loads(fact)["partitions"]
         )
         have = Counter(name for chunk in chunks for name in json.loads(chunk["partitions"]))
-        if have != Counter(json.loads(run["partitions"])) + again:
+        computes = json.loads(run["content"])["kind"] != "reconcile"
+        if have != (Counter(json.loads(run["partitions"])) + again if computes else Counter()):
             found.append(f"I0 the chunks of {run['run_id']} do not have its partitions once each")
     return found
 

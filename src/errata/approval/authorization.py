@@ -25,6 +25,7 @@ from errata.approval.release import (
     load_judged_candidate,
     not_validated_error,
     publishes_itself,
+    refuse_checking_run,
 )
 from errata.approval.suggestion import complete_commands
 from errata.errors import ApprovalRefused
@@ -85,8 +86,10 @@ def require_unattended(workspace: Workspace, actor: Actor, run_id: str) -> None:
     """Refuse, before any work, an actor who may not publish this run or a product that needs a release by a person."""
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "run --publish", run.run_id)
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    refuse_checking_run(workspace, actor, run, manifest, "run --publish")
     refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
-    if publishes_itself(workspace, workspace.ledger.runs.manifest(run.run_id, actor)):
+    if publishes_itself(workspace, manifest):
         return
     error = ApprovalRefused(
         f"run --publish of {run.run_id} was refused; expected a product with publish.manual false, as it was planned "
@@ -101,6 +104,7 @@ def authorize_publication(
     context: RunContext, *, looked_at: str | None = None, break_glass: str = "", by_itself: bool = False
 ) -> Authorization:
     """Authorise a publication now, or refuse with all unmet preconditions at once; refusals are audited."""
+    refuse_checking_run(context.workspace, context.actor, context.run, context.manifest, "publish")
     found = load_judged_candidate(context.workspace, context.run)
     if context.run.state not in PUBLISHABLE_STATES or found is None or found.candidate.snapshot_id is None:
         raise audit_refusal(

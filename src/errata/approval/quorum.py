@@ -76,8 +76,12 @@ def format_approve_hint(run: RunRecord, stands: QuorumStatus) -> str:
 
 
 def current_quorum_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> QuorumView | None:
-    """Quorum status of an active run; None once the run has ended."""
-    return None if run.state in FINAL else quorum_view(evaluate_quorum(workspace, run, manifest))
+    """Quorum status of an active run; None once the run has ended, or if it changes nothing and needs no approval."""
+    return (
+        None
+        if run.state in FINAL or not manifest.changes_table
+        else quorum_view(evaluate_quorum(workspace, run, manifest))
+    )
 
 
 def quorum_view(stands: QuorumStatus) -> QuorumView:

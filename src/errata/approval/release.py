@@ -177,6 +177,19 @@ def not_validated_error(run: RunRecord, action: str, found: JudgedCandidate | No
     )
 
 
+def refuse_checking_run(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest, action: str) -> None:
+    """Refuse to release or publish a run that only checks its table; the ledger's triggers refuse it as well."""
+    if manifest.changes_table:
+        return
+    error = StateRefused(
+        f"{action} of {run.run_id} was refused; a run of kind {manifest.kind} changes nothing and is never published",
+        state="main is unchanged",
+        hint=f'to correct the table: errata plan {run.product} … --reason "…"',
+        run_id=run.run_id,
+    )
+    raise audit_refusal(workspace, actor, run, action, error)
+
+
 def audit_refusal(workspace: Workspace, actor: Actor, run: RunRecord, action: str, error: Refused) -> Refused:
     """Audit a refusal and return its error, to be raised."""
     workspace.ledger.audit.record_refusal(run.run_id, actor, action, error.message)

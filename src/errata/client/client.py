@@ -37,12 +37,16 @@ class Client(Upkeep):
         supersede: str | None = None,
         overrides: Mapping[str, str] | None = None,
         restore: str | None = None,
+        expected_rows: str | None = None,
         dry_run: bool = False,
+        explain: bool = False,
         as_: str | None = None,
     ) -> views.PlanView:
         """Plan a correction and submit it for approval.
 
-        ``restore`` is the snapshot, tag or time whose content is put back. ``dry_run`` only shows the plan.
+        ``restore`` is the snapshot, tag or time whose content is put back. ``expected_rows`` is the number of rows that
+        the run may write: ``5000``, ``1000..5000``, ``1000..`` or ``..5000``. ``dry_run`` only shows the plan;
+        ``explain`` adds the stages of the run.
 
         Example: run = client.plan("fin.daily_revenue", "2026-01-01", "2026-02-15", reason="FX bug FIN-231", as_="ana")
         """
@@ -57,9 +61,10 @@ class Client(Upkeep):
             supersede,
             tuple(Override(rule, require_one_line(f"--override {rule}", why))
                   for rule, why in (overrides or {}).items()),
-            prove_determinism, deadline, restore,
+            prove_determinism, deadline, restore, expected_rows,
         )  # fmt: skip
-        return plan.plan.make_plan(self._workspace, actor, request, dry_run=dry_run)
+        view = plan.plan.make_plan(self._workspace, actor, request, dry_run=dry_run)
+        return plan.explain.add_stages(view) if explain else view
 
     def try_out(
         self, product: str, partitions: str | Sequence[str], *, sample: int = 10, as_: str | None = None

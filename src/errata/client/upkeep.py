@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from errata.live_writers import lease
     from errata.model.audit import AuditEntry
     from errata.project import ProjectProblem
+    from errata.views.audit import GapsView
 
 
 class Upkeep(OpenProject):
@@ -101,6 +102,13 @@ class Upkeep(OpenProject):
         from errata.evidence import head_export
 
         return head_export.verify_against_heads(self._workspace, tuple(map(Path, heads)), tuple(map(Path, keys)))
+
+    def audit_gaps(self, product: str | None = None) -> GapsView:
+        """Commits on governed tables that no run and no registered live job made (default: of all products).
+
+        Example: client.audit_gaps("fin.daily_revenue").ok
+        """
+        return upkeep.gaps.list_gaps(self._workspace, product)
 
     def audit_head(self, output: str | Path | None = None) -> views.HeadView:
         """Sign the head of the audit chain, and write it to ``evidence.heads`` and, if given, to a new file.

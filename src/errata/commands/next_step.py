@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from errata.gate.verdict.acceptance import format_accept_command
-from errata.model.partition import Grain
+from errata.model.kind import ATTEST, find_kind
+from errata.model.partition import Grain, format_partition_list
 from errata.model.run import RunState
 from errata.publishing.messages import plan_again_command, publish_rest_command
 
@@ -36,6 +37,8 @@ class RunSituation:
     restore_command: str = ""  # brings back what another tool removed from main
     is_reviewed: bool = False  # the reader has the diff on the screen
     successor: str = ""  # the run that was planned in place of this one, for a run that needs a decision or a new plan
+    kind: str = "restate"
+    partitions: tuple[str, ...] = ()
 
 
 def next_step(run: RunSituation) -> str:
@@ -60,7 +63,9 @@ def next_step(run: RunSituation) -> str:
 def _step_by_state(run: RunSituation) -> str:
     match run.state:
         case S.PLANNED:
-            return _approve_command(run)
+            return _approve_command(run) if find_kind(run.kind).changes_table else f"errata run {run.run_id}"
+        case S.DIFFERS:
+            return _correct_main(run) if run.is_reviewed or run.kind != ATTEST else f"errata diff {run.run_id}"
         case S.APPROVED | S.RUNNING:
             return f"errata run {run.run_id}"
         case S.PAUSED:
@@ -94,6 +99,11 @@ def _decide_step(run: RunSituation) -> str:
     if run.open_warnings:
         return format_accept_command(run.run_id, run.open_warnings)
     return _plan_again_command(run)
+
+
+def _correct_main(run: RunSituation) -> str:
+    """A correction of what an attestation or reconciliation found; it does not supersede a run that changes nothing."""
+    return f'errata plan {run.product} --partitions {format_partition_list(run.grain, run.partitions)} --reason "…"'
 
 
 def _approve_command(run: RunSituation) -> str:

@@ -67,6 +67,8 @@ def build_situation(
         restore_command=set_back[0].next if set_back else "",
         is_reviewed=is_reviewed,
         successor=successor,
+        kind=manifest.kind,
+        partitions=manifest.partitions,
     )
 
 

@@ -70,13 +70,15 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*){0,3
 _HEX = re.compile(r"[0-9a-f]{64}")
 _STOP = ("cancelled", "expired")
 _JUDGED = ("validated", "rejected", "needs_acceptance")
+_ANSWERED = ("attested", "differs")
+CHECKING = ("attest", "reconcile")  # kinds that change nothing: they need no approval, and are never published
 MOVES: dict[str, tuple[str, ...]] = {
-    "planned": ("approved", "declined", *_STOP),
+    "planned": ("approved", "declined", "running", *_STOP),
     "approved": ("running", *_STOP),
     "running": ("paused", "staged", "failed", "rejected", *_STOP),
     "paused": ("running", *_STOP),
     "failed": ("running", *_STOP),
-    "staged": (*_JUDGED, "running", *_STOP),
+    "staged": (*_JUDGED, *_ANSWERED, "running", *_STOP),
     "rejected": (*_JUDGED, *_STOP),
     "needs_acceptance": (*_JUDGED, *_STOP),
     "validated": ("publishing", "rejected", "needs_acceptance", "running", *_STOP),
@@ -84,7 +86,7 @@ MOVES: dict[str, tuple[str, ...]] = {
     "part_published": ("publishing", "rolled_back", "superseded"),
     "published": ("rolled_back", "superseded"),
     "superseded": ("published", "part_published", "rolled_back"),
-    "rolled_back": (), "declined": (), "cancelled": (), "expired": (),
+    "rolled_back": (), "declined": (), "cancelled": (), "expired": (), "attested": (), "differs": (),
 }  # fmt: skip
 
 
@@ -619,6 +621,7 @@ class _Case:
     def moves(self) -> None:
         """From planned to where the run stands, each step allowed and following the one before."""
         state: str | None = None
+        checks = self.manifest.get("kind") in CHECKING
         for entry in self.of(*{one["action"] for one in self.entries.values()}):
             move = entry["body"].get("move")
             if not move:
@@ -627,6 +630,10 @@ class _Case:
             said = f"audit entry {entry['seq']} moves the run from {move['from']} to {move['to']}"
             self.need(move["from"] == state, ENTRIES, f"{said}, but it was {state}")
             self.need(legal, ENTRIES, f"{said}, which is not allowed")
+            if (state, move["to"]) == ("planned", "running") or move["to"] in _ANSWERED:
+                self.need(checks, ENTRIES, f"{said}, which only a run that changes nothing may do")
+            elif move["to"] in (*_JUDGED, "publishing"):
+                self.need(not checks, ENTRIES, f"{said}, but a run of this kind changes nothing")
             state = move["to"]
         self.need(state == self.run["state"], RUN, f"says {self.run['state']}, but the audit ends with {state}")
         told = self.report.run
@@ -825,7 +832,8 @@ class _Case:
                 self.need(not by or (one["name"], by) in accepted, GATE, said)
             self.distributions(row, what)
         known = {row["audit_seq"] for row in rows}
-        for entry in self.of("run.validated", "run.rejected", "run.needs_acceptance", "verdict.recorded"):
+        judged = (*(f"run.{state}" for state in (*_JUDGED, *_ANSWERED)), "verdict.recorded")
+        for entry in self.of(*judged):
             self.need(
                 entry["seq"] in known or "n" not in entry["body"],
                 GATE,
@@ -859,6 +867,8 @@ class _Case:
     def publications(self) -> None:
         """What was published is the candidate that passed, file by file; what was taken back is what was there."""
         rows = self.records[PUBLICATIONS]["publications"]
+        if rows and self.manifest.get("kind") in CHECKING:
+            self.wrong(PUBLICATIONS, f"a run of kind {self.manifest['kind']} changes nothing, but was published")
         known = {row["pub_id"] for row in rows}
         for entry in self.of("publish.intended", "rollback.intended"):
             said = f"lacks {entry['body']['publication']} of audit entry {entry['seq']}"
@@ -993,6 +1003,7 @@ class _Case:
         for row in self.records[GATE].get("verdicts", ())[-1:]:
             is_blocked = any(one.get("level") == "block" for one in row.get("checks", ()))
             word = "passed" if row.get("passed") else "rejected" if is_blocked else "needs acceptance"
+            word = run["state"] if run.get("state") in _ANSWERED else word
             by = f"judged by {self.who(row.get('person'))}, {row.get('at')}"
             facts.append(("gate", f"{word}, {_counted(row.get('checks', ()), 'finding')}, {by}"))
         for row in self.records[PUBLICATIONS].get("publications", ()):

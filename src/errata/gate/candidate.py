@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from errata.canonical import canonical_bytes, sha256
+from errata.canonical import canonical_bytes, from_plain, sha256
 from errata.errors import StateRefused
 from errata.failpoints import failpoint
+from errata.gate.diff.candidate_diff import find_candidate_diff
+from errata.gate.measure.names import ADDED, CHANGED, REMOVED
 from errata.gate.row_accounts import collect_row_accounts
 from errata.gate.verdict.findings import CandidateSummary
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord
 from errata.ledger.records import map_partitions_to_chunks
-from errata.model.manifest import Manifest
-from errata.model.refs import STEP_DAYS
+from errata.model.kind import ATTEST, RECONCILE
+from errata.model.manifest import ExpectedFile, Manifest
+from errata.model.refs import STEP_DAYS, base_tag
 from errata.model.run import ChunkState, RunState
 from errata.model.table import DataFile
-from errata.ports.measure import Measurement
+from errata.ports.compute import Candidate
+from errata.ports.measure import CANDIDATE, Measurement
 from errata.workspace import RunContext, Workspace
 
 
 def require_adopted_chunks(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecord, ...]:
-    """Chunks of the run; refuses unless every chunk has adopted output."""
+    """Chunks of the run, none if it computes nothing; refuses unless every chunk has adopted output."""
     chunks = workspace.ledger.progress.chunks(run.run_id)
+    if manifest.kind == RECONCILE:
+        return chunks
     missing = [chunk for chunk in chunks if chunk.state is not ChunkState.DONE or chunk.snapshot_id is None]
     if missing or {p for chunk in chunks for p in chunk.partitions} != set(manifest.partitions):
         raise StateRefused(
@@ -47,7 +55,7 @@ def _read_staged_files(workspace: Workspace, manifest: Manifest, chunk: ChunkRec
     return staged.files
 
 
-def encode_candidate(manifest: Manifest, files: tuple[DataFile, ...]) -> bytes:
+def encode_candidate(manifest: Manifest, files: Iterable[DataFile | ExpectedFile]) -> bytes:
     """Canonical form of a candidate: scope, schema and exactly these files, independent of their order."""
     return canonical_bytes(
         {
@@ -66,6 +74,8 @@ def digest_candidate(manifest: Manifest, files: tuple[DataFile, ...]) -> str:
 
 def assemble_candidate(context: RunContext, chunks: Sequence[ChunkRecord]) -> CandidateRecord:
     """Build the candidate from exactly these chunks' files, or return the existing candidate with the same digest."""
+    if context.manifest.kind == RECONCILE:
+        return _take_main(context)
     held = map_partitions_to_chunks(chunks)
     adopted = tuple(
         file
@@ -84,9 +94,7 @@ def assemble_candidate(context: RunContext, chunks: Sequence[ChunkRecord]) -> Ca
     for candidate in reversed(known):
         found = staging.find_candidate(target, candidate.branch)
         if found and candidate.state is not CandidateState.ABANDONED:
-            return context.ledger.candidates.record(
-                context.run_id, candidate.n, found.base_snapshot_id, found.snapshot_id, context.actor
-            )
+            return _record_made(context, candidate.n, found)
     rows = dict.fromkeys(context.manifest.partitions, 0)
     for file in adopted:
         rows[file.partition or ""] = rows.get(file.partition or "", 0) + file.rows
@@ -100,9 +108,34 @@ def assemble_candidate(context: RunContext, chunks: Sequence[ChunkRecord]) -> Ca
         target, context.run_id, intended.branch, context.manifest.partitions, paths, STEP_DAYS
     )
     failpoint("candidate.after_commit")
-    return context.ledger.candidates.record(
-        context.run_id, intended.n, made.base_snapshot_id, made.snapshot_id, context.actor
-    )
+    return _record_made(context, intended.n, made)
+
+
+def _record_made(context: RunContext, n: int, made: Candidate) -> CandidateRecord:
+    # an attestation is about the pinned main, whatever was written to main since
+    manifest = context.manifest
+    base = manifest.target.base_snapshot_id if manifest.kind == ATTEST else made.base_snapshot_id
+    return context.ledger.candidates.record(context.run_id, n, base, made.snapshot_id, context.actor)
+
+
+def _take_main(context: RunContext) -> CandidateRecord:
+    """Main as the plan pinned it, in place of a candidate: what a reconciliation judges. Nothing is written to it."""
+    manifest, base = context.manifest, context.manifest.target.base_snapshot_id or ""
+    listed: Mapping[str, Any] = json.loads(context.ledger.parts.get(manifest.target.expected_part))
+    held = {
+        name: tuple(from_plain(ExpectedFile, file) for file in listed.get(name, ())) for name in manifest.partitions
+    }
+    # a file that partitions share is in the list of each
+    content = encode_candidate(manifest, {file.path: file for files in held.values() for file in files}.values())
+    digest = context.ledger.parts.put(content)
+    made = next((one for one in context.ledger.candidates.list(context.run_id) if one.digest == digest), None)
+    if made is None:
+        rows = {name: sum(file.rows for file in files if file.content == "data") for name, files in held.items()}
+        made = context.ledger.candidates.intend(
+            context.run_id, digest, context.actor, {"rows": rows}, branch=base_tag(context.run_id)
+        )
+        failpoint("candidate.after_intent")
+    return context.ledger.candidates.record(context.run_id, made.n, base, base, context.actor)
 
 
 def measure_candidate(context: RunContext, candidate: CandidateRecord) -> tuple[Measurement, ...]:
@@ -123,12 +156,24 @@ def measure_candidate(context: RunContext, candidate: CandidateRecord) -> tuple[
         rebased=context.ledger.rebases.list(context.run_id),
     )
     found = (*found, *known.measurements, *collect_row_accounts(context.workspace, context.run, context.manifest))
+    if context.manifest.kind == ATTEST:
+        found = (*found, *_compare_with_main(context, candidate, found))
     failpoint("validate.after_measure")
     # all measurements are stored at once: a partial set would be reused as if it were complete
     context.ledger.candidates.record_measurements(
         context.run_id, candidate.n, found, context.actor, reused=known.describe(context.manifest)
     )
     return found
+
+
+def _compare_with_main(
+    context: RunContext, candidate: CandidateRecord, measured: tuple[Measurement, ...]
+) -> Iterator[Measurement]:
+    """Count the rows that differ from main; the diff is kept, so that a look at it needs no staged output."""
+    diff = find_candidate_diff(context, candidate, context.manifest.partitions, 0, measured).diff
+    for part in diff.partitions:
+        counts = {ADDED: part.added, REMOVED: part.removed, CHANGED: part.changed}
+        yield from (Measurement(CANDIDATE, part.partition, name, str(count)) for name, count in counts.items())
 
 
 def describe_candidate(workspace: Workspace, manifest: Manifest, candidate: CandidateRecord) -> CandidateSummary:

@@ -16,6 +16,7 @@ from errata.ledger import RunRecord
 from errata.model.manifest import Manifest
 from errata.model.product import Check, Comparison, Control, Distribution, Product, Reconciliation
 from errata.model.product.eras import RowLimits
+from errata.model.product.rules import EXPECTED_ROWS, with_expected_rows
 from errata.workspace import RunContext, Workspace
 
 RULES = ("checks", "reconcile", "compare", "control", "row_limits", "distribution")
@@ -51,6 +52,8 @@ def apply_thresholds(manifest: Manifest, product: Product) -> Manifest:
     problems: list[str] = []
     for section in RULES:
         sealed, now = getattr(manifest, section), getattr(product, section)
+        if section == "checks":  # the expected rows were asked for with the plan, and stay as they were approved
+            now = with_expected_rows(now, next((one for one in sealed if one.name == EXPECTED_ROWS), None))
         problems += _find_problems(sealed, now)
         sections[section] = now
     if problems:

@@ -49,6 +49,7 @@ class RunRecord:
     updated_at: str
     audit_seq: int
     supersedes: str | None = None
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

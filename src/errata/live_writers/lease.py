@@ -19,6 +19,7 @@ from datetime import date
 
 from errata.errors import EngineError, Frozen
 from errata.ledger import FreezeRecord, Owner, current_owner
+from errata.live_writers.foreign_commits import LIVE_PROPERTY
 from errata.model.audit import Actor
 from errata.model.duration import to_seconds
 from errata.model.partition import Grain, format_ranges, parse_list, parse_partition, sort_oldest_first
@@ -40,6 +41,12 @@ class Lease:
     partitions: tuple[str, ...]
     _workspace: Workspace = field(repr=False)
     _token: str = field(repr=False)
+    job: str = ""
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Snapshot properties by which a commit says that this job made it; ``errata audit gaps`` looks for them."""
+        return {LIVE_PROPERTY: self.job}
 
     @property
     def is_held(self) -> bool:
@@ -87,7 +94,7 @@ def acquire_write_lease(
             raise _frozen_error(workspace, view)
         said = said or (view.frozen and _announce_wait(workspace, view, wait))
         workspace.sleep(_POLL_SECONDS if view.frozen else 0)
-    lease = Lease(target.table, wanted, workspace, token)
+    lease = Lease(target.table, wanted, workspace, token, owner.name)
     try:
         with _keep_lease_alive(lease):
             yield lease

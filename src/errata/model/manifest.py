@@ -15,6 +15,7 @@ from typing import Any
 from errata.canonical import LEFT_OUT, digest_of
 from errata.model.approval import ApprovalRules
 from errata.model.graph.read_rule import Window, rule_of_pin
+from errata.model.kind import find_kind
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Control, Distribution, Limits, Publish, Reconciliation
 from errata.model.product.eras import Era, RowLimits, RowRule
@@ -243,6 +244,11 @@ class Manifest:
     publish: Publish = field(default_factory=Publish)
     restored: Restored | None = None  # no transform runs
     distribution: tuple[Distribution, ...] = field(default=(), metadata=LEFT_OUT)
+
+    @property
+    def changes_table(self) -> bool:
+        """Whether the run may change its table; one that may not needs no approval and is never published."""
+        return find_kind(self.kind).changes_table
 
     def has_override(self, rule: str) -> bool:
         """Whether a named person set this rule aside when the run was planned."""

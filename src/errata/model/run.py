@@ -30,21 +30,26 @@ class RunState(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+    ATTESTED = "attested"
+    DIFFERS = "differs"
 
 
 S = RunState
 _STOP = frozenset({S.CANCELLED, S.EXPIRED})
 _JUDGED = frozenset({S.VALIDATED, S.REJECTED, S.NEEDS_ACCEPTANCE})
+ANSWERED = frozenset({S.ATTESTED, S.DIFFERS})
+"""How a run ends that changes nothing: main is as it should be, or it is not."""
 
 RUN_MOVES: dict[RunState, frozenset[RunState]] = {
-    S.PLANNED: frozenset({S.APPROVED, S.DECLINED}) | _STOP,
+    # straight to running: only a run that changes nothing, which the ledger's triggers make sure of
+    S.PLANNED: frozenset({S.APPROVED, S.DECLINED, S.RUNNING}) | _STOP,
     S.APPROVED: frozenset({S.RUNNING}) | _STOP,
     # a canary that fails rejects the run before the rest is computed
     S.RUNNING: frozenset({S.PAUSED, S.STAGED, S.FAILED, S.REJECTED}) | _STOP,
     S.PAUSED: frozenset({S.RUNNING}) | _STOP,
     S.FAILED: frozenset({S.RUNNING}) | _STOP,
     # back to running: partitions that live jobs wrote meanwhile are recomputed
-    S.STAGED: _JUDGED | {S.RUNNING} | _STOP,
+    S.STAGED: _JUDGED | ANSWERED | {S.RUNNING} | _STOP,
     S.REJECTED: _JUDGED | _STOP,
     S.NEEDS_ACCEPTANCE: _JUDGED | _STOP,
     S.VALIDATED: frozenset({S.PUBLISHING, S.REJECTED, S.NEEDS_ACCEPTANCE, S.RUNNING}) | _STOP,
@@ -57,9 +62,11 @@ RUN_MOVES: dict[RunState, frozenset[RunState]] = {
     S.DECLINED: frozenset(),
     S.CANCELLED: frozenset(),
     S.EXPIRED: frozenset(),
+    S.ATTESTED: frozenset(),
+    S.DIFFERS: frozenset(),
 }
 
-FINAL = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED})
+FINAL = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED}) | ANSWERED
 """The run has ended and no longer reserves its partitions."""
 
 ACTIVE = frozenset(RunState) - FINAL
@@ -71,8 +78,13 @@ FREEZE_END_STATES = FINAL | {S.REJECTED, S.NEEDS_ACCEPTANCE}
 """States in which a freeze ends and live jobs may write again: a person decides, and may take days."""
 
 
-def find_judged_state(checks: Iterable[Mapping[str, Any]], *, passed: bool) -> RunState:
-    """The state that a verdict leads to: a block rejects, a warning that nobody accepted waits for a person."""
+def find_judged_state(checks: Iterable[Mapping[str, Any]], *, passed: bool, changes_table: bool = True) -> RunState:
+    """The state that a verdict leads to: a block rejects, a warning that nobody accepted waits for a person.
+
+    A run that changes nothing is over with its verdict, and differs at the first finding, warnings included.
+    """
+    if not changes_table:
+        return S.ATTESTED if passed else S.DIFFERS
     if passed:
         return S.VALIDATED
     levels = {check.get("level") for check in checks}

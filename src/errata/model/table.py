@@ -149,6 +149,7 @@ class History:
 
     commits: tuple[Commit, ...]
     complete: bool
+    line: tuple[str, ...] = ()  # every snapshot on the way, those that touched nothing and a reached base included
 
 
 @dataclass(frozen=True, slots=True)

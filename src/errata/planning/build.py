@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from errata.canonical import canonical_bytes, sha256
 from errata.model.graph.read_rule import rule_of_input
+from errata.model.kind import RECONCILE
 from errata.model.manifest import FORMAT, Chunk, Code, Estimate, Manifest
 from errata.model.product import Input, Product, Project, Publish
 from errata.model.refs import shadow_table
@@ -23,7 +24,7 @@ from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.guardrails import check_guardrails, is_refused, list_used_overrides
 from errata.planning.packing import MAX_PARTITIONS, compute_chunk_bytes, order_partitions, pack_chunks
 from errata.planning.pins import build_input_pin, build_target_pin, find_as_of
-from errata.planning.plan_context import PlanContext
+from errata.planning.plan_context import PlanContext, Trial
 from errata.planning.request import (
     Request,
     refuse_other_spellings,
@@ -93,6 +94,7 @@ def build_plan(
     history: Sequence[PastRun] = (),
     beside: Mapping[str, tuple[str, ...] | None] | None = None,
     held: PastTarget | None = None,
+    trial: Trial | None = None,
 ) -> Plan:
     """Check a request against the guardrails and, unless one refuses, seal its manifest."""
     by = parse_deadline(request.deadline, now) if request.deadline else None
@@ -105,9 +107,11 @@ def build_plan(
     world = PlanContext(
         request, product, project.limits, partitions, target, inputs, code, expected, now,
         beside=beside or {}, held=held, core_hour_usd=project.core_hour_usd, unknown_runs=unknown_runs,
-        is_first_run=is_first_run,
+        is_first_run=is_first_run, trial=trial,
     )  # fmt: skip
     parts: dict[str, bytes] = {}
+    if request.kind == RECONCILE:
+        chunks = ()  # nothing is computed; the estimate counts what the gate reads
     draft = _build_manifest(world, project, ledger_id, chunks, parts)
 
     verdicts, sealed, content, same = _check_and_seal(world, draft, active_runs)
@@ -215,7 +219,8 @@ def _seal_manifest(draft: Manifest | None, verdicts: Sequence[GuardrailResult]) 
     if draft is None or is_refused(verdicts):
         return None
     sealed = replace(draft, overrides=list_used_overrides(verdicts))
-    if not sealed.target.new_columns and sealed.target.rewrite is None:
+    stages_nothing = not sealed.chunks
+    if stages_nothing or (not sealed.target.new_columns and sealed.target.rewrite is None):
         return sealed
     # the shadow's name derives from the digest of the manifest that does not name it yet
     shadow = shadow_table(sealed.target.table, product_slug(sealed.product), sha256(canonical_bytes(sealed)))

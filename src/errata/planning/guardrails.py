@@ -19,6 +19,7 @@ from errata.model.side_tables import is_side_table_mode
 from errata.model.table import ROW_LINEAGE
 from errata.planning.completeness import check_waiting
 from errata.planning.guardrail_result import GuardrailResult
+from errata.planning.kinds import PROTECTING_RULES, check_kind
 from errata.planning.plan_context import PlanContext
 from errata.planning.references import check_references
 from errata.planning.request import RULES
@@ -37,7 +38,8 @@ def check_guardrails(world: PlanContext) -> tuple[GuardrailResult, ...]:
     """Results of all rules, in order, with overrides applied; an override that was not needed gives a warning."""
     why = {override.rule: override.why for override in world.request.overrides}
     verdicts: list[GuardrailResult] = []
-    for rule in RULES:
+    applicable = [rule for rule in RULES if world.kind.changes_table or rule not in PROTECTING_RULES]
+    for rule in applicable:
         found = list(_RULES[rule](world))
         verdicts += [_apply_override(verdict, why.get(rule)) for verdict in found]
         if rule in why and all(verdict.level == "ok" for verdict in found):
@@ -205,7 +207,7 @@ def _check_streaming_readers(world: PlanContext) -> Iterator[GuardrailResult]:
 
 
 def _check_dirty_tree(world: PlanContext) -> Iterator[GuardrailResult]:
-    if world.held is not None:
+    if not world.kind.runs_transform:
         yield GuardrailResult("dirty-tree", "ok", "no code of the project runs")
     elif world.code.git_dirty:
         text = "uncommitted changes: the zip that runs is kept, but no commit has this code"
@@ -214,6 +216,33 @@ def _check_dirty_tree(world: PlanContext) -> Iterator[GuardrailResult]:
         yield GuardrailResult("dirty-tree", "ok", f"git {world.code.git_commit[:7]}")
     else:
         yield GuardrailResult("dirty-tree", "ok", "not a git work tree; the zip that runs is kept")
+
+
+def _check_policy(world: PlanContext) -> Iterator[GuardrailResult]:
+    """Check what the product's policy demands; a run without a transform has no code to try."""
+    demands = [one for one in world.product.policy.require if one != "dry_run" or world.kind.runs_transform]
+    unmet = {one: text for one in demands if (text := _UNMET[one](world))}
+    for one, text in unmet.items():
+        tries = f"errata try {world.product.name} {world.partitions[0]}"
+        look = tries if one == "dry_run" else "add --canary 1, or a list of partitions"
+        yield GuardrailResult("policy", "refuse", f"policy.require {one}: {text}", look=(look,))
+    if demands and not unmet:
+        yield GuardrailResult("policy", "ok", f"{' and '.join(demands)}, as the product's policy demands")
+
+
+def _find_trial_problem(world: PlanContext) -> str:
+    if world.trial is None:
+        return "no trial of this code and config is on record"
+    if world.trial.is_blocked:
+        return f"the last trial of this code, by {world.trial.person} at {world.trial.at}, was blocked by the gate"
+    return ""
+
+
+def _find_canary_problem(world: PlanContext) -> str:
+    return "" if world.request.canary not in (0, "0") else "the plan has no canary"
+
+
+_UNMET: dict[str, Callable[[PlanContext], str]] = {"dry_run": _find_trial_problem, "canary": _find_canary_problem}
 
 
 def _check_schema(world: PlanContext) -> Iterator[GuardrailResult]:
@@ -257,6 +286,7 @@ def _check_live_retries(world: PlanContext) -> Iterator[GuardrailResult]:
 
 
 _RULES: dict[str, Callable[[PlanContext], Iterator[GuardrailResult]]] = {
+    "kind": check_kind,
     "range": _check_range,
     "recent": _check_recent,
     "locked": _check_locked,
@@ -274,6 +304,7 @@ _RULES: dict[str, Callable[[PlanContext], Iterator[GuardrailResult]]] = {
     "cost": _check_cost,
     "streaming-readers": _check_streaming_readers,
     "dirty-tree": _check_dirty_tree,
+    "policy": _check_policy,
     "schema": _check_schema,
     "rewrite": _check_rewrite_rule,
     "live-retries": _check_live_retries,

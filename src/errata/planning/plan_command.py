@@ -40,6 +40,7 @@ def format_plan_command(
         "--order": request.order,
         "--canary": str(request.canary) if request.canary else None,
         "--prove-determinism": str(request.prove_determinism) if request.prove_determinism else None,
+        "--expected-rows": request.expected_rows,
         "--reason": request.reason,
         "--supersede": supersede or request.supersede,
     }

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from errata.model.kind import Kind, find_kind
 from errata.model.manifest import Code, Estimate
 from errata.model.partition import Grain, format_ranges
 from errata.model.product import Limits, Product
@@ -13,6 +14,15 @@ from errata.planning.request import Request
 from errata.ports.tables import ActiveRun, InputState, PastTarget, TargetState
 
 _SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A trial of code that is on record."""
+
+    at: str
+    person: str
+    is_blocked: bool  # something blocked at the gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,12 @@ class PlanContext:
     beside: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)  # columns by side table; None: absent
     held: PastTarget | None = None  # snapshot that a restore puts back
     core_hour_usd: str = "0"
+    trial: Trial | None = None  # the newest trial of this code on record; looked up only where a policy asks for one
+
+    @property
+    def kind(self) -> Kind:
+        """What a run of the requested kind does."""
+        return find_kind(self.request.kind)
 
     def folded(self, partitions: Sequence[str], grain: Grain | None = None) -> str:
         """Format partitions as ranges, cut short because results are stored for good."""

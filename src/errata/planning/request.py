@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from errata.errors import UsageError
+from errata.model.kind import ATTEST, KINDS, find_kind
 from errata.model.manifest import Override
 from errata.model.partition import (
     NULL,
@@ -19,23 +20,12 @@ from errata.model.partition import (
     sort_oldest_first,
 )
 from errata.model.product import Product
+from errata.model.product.rules import build_expected_rows
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
-KINDS = (
-    "backfill",
-    "reprocess",
-    "restate",
-    "repair",
-    "replay",
-    "bootstrap",
-    "migrate",
-    "reconstruct",
-    "restore",
-)
-RESERVED = ("attest", "reconcile")
-"""Kinds reserved for runs that publish nothing; refused until such runs exist."""
 ORDERS = ("newest", "oldest", "sequential")
 RULES = (
+    "kind",
     "range",
     "recent",
     "locked",
@@ -53,6 +43,7 @@ RULES = (
     "cost",
     "streaming-readers",
     "dirty-tree",
+    "policy",
     "schema",
     "rewrite",
     "live-retries",
@@ -77,15 +68,10 @@ class Request:
     prove_determinism: int = 0  # number of sample chunks to compute twice
     deadline: str | None = None  # only a question, never part of the manifest
     restore: str | None = None  # the snapshot, tag or time whose rows are put back
+    expected_rows: str | None = None  # of the whole run; in place of the product's policy
 
     def __post_init__(self) -> None:
-        if self.kind in RESERVED:
-            raise _usage_error(
-                f"kind {self.kind} was refused; it is reserved for runs that compare and publish nothing, which this "
-                "version cannot do",
-                hint=f"to compute and compare without a run: errata try {self.product} {self._first_of_scope()}",
-            )
-        _require_known("kind", self.kind, KINDS)
+        _require_known("kind", self.kind, tuple(KINDS))
         if self.order is not None:
             _require_known("order", self.order, ORDERS)
         for override in self.overrides:
@@ -96,8 +82,20 @@ class Request:
                 "neither: a restore puts back what the table held at a snapshot, a tag or a time",
                 hint="errata history TABLE PARTITION shows what there is",
             )
-        if self.restore is not None and self.prove_determinism:
-            raise _usage_error("--prove-determinism with --restore was refused; a restore computes nothing")
+        kind = find_kind(self.kind)
+        if not kind.runs_transform and self.prove_determinism:
+            raise _usage_error(f"--prove-determinism was refused; a run of kind {self.kind} computes nothing")
+        if not kind.changes_table and self.canary:
+            raise _usage_error(
+                f"--canary was refused; a run of kind {self.kind} publishes nothing that a canary could protect"
+            )
+        if self.expected_rows is not None and build_expected_rows(self.expected_rows) is None:
+            raise _usage_error(
+                f"--expected-rows {self.expected_rows} was refused; expected a number of rows: 5000, 1000..5000, "
+                "1000.. or ..5000"
+            )
+        if self.expected_rows is not None and self.kind == ATTEST:
+            raise _usage_error("--expected-rows was refused; an attestation compares every row with main")
         if not self.reason.strip():
             raise _usage_error(
                 "a plan without a reason was refused; expected --reason with what is being corrected",
@@ -108,11 +106,6 @@ class Request:
             raise _usage_error(
                 f"--prove-determinism {self.prove_determinism} was refused; expected 0 or more chunks",
             )
-
-    def _first_of_scope(self) -> str:
-        """A partition or list in scope, as ``errata try`` takes it."""
-        asked = self.partitions if isinstance(self.partitions, str) else next(iter(self.partitions or ()), None)
-        return asked or self.start or "PARTITION"
 
 
 def resolve_partitions(request: Request, grain: Grain) -> tuple[str, ...]:

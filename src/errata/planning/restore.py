@@ -60,10 +60,10 @@ def build_restore_input(held: PastTarget, product: Product, target: TargetState)
     )
 
 
-def strip_code(code: Code) -> Code:
-    """Code to seal for a restore: none of the project's code, on the same engine."""
+def strip_code(code: Code, call: str = NOTHING_RUNS) -> Code:
+    """Code to seal for a run without a transform: none of the project's code, on the same engine."""
     return replace(
-        code, call=NOTHING_RUNS, version="", config={}, config_digest=digest_of({}), zip_digest=sha256(b""),
+        code, call=call, version="", config={}, config_digest=digest_of({}), zip_digest=sha256(b""),
         lock_digest=None, git_commit=None, git_dirty=False,
     )  # fmt: skip
 

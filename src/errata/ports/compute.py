@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from errata.model.context import Mode
+from errata.model.kind import find_kind
 from errata.model.partition import format_ranges
 
 if TYPE_CHECKING:
@@ -34,6 +36,12 @@ class ChunkWork:
     attempt: str  # recorded as a property of the snapshot it appends
     parts: Mapping[str, bytes]
     earlier: Mapping[str, str] = field(default_factory=dict)
+    started_at: str = ""  # when the attempt began; empty for an output that is not kept
+
+    @property
+    def mode(self) -> Mode:
+        """What the output is computed for."""
+        return Mode.DRY_RUN if self.is_trial else find_kind(self.manifest.kind).mode
 
     @property
     def is_trial(self) -> bool:

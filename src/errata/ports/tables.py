@@ -219,7 +219,7 @@ class HistoryReader(Protocol):
         table: str,
         column: str,
         grain: Grain,
-        partitions: Sequence[str],
+        partitions: Sequence[str] | None,
         most: int | None = None,
         since: str | None = None,
         *,
@@ -227,8 +227,8 @@ class HistoryReader(Protocol):
     ) -> History:
         """Commits that touched these partitions, newest first, back to the snapshot ``since`` (excluded) or the first.
 
-        With ``only_deletes`` those that added delete files. The history is incomplete when there are more than
-        ``most``, or when older commits have expired.
+        ``partitions`` None means any. With ``only_deletes`` those that added delete files. The history is incomplete
+        when there are more than ``most``, or when older commits have expired.
         """
 
     def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:

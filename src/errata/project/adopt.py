@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from errata.errors import UsageError
 from errata.model.partition_sql import quoted
-from errata.model.product import LINEAGE_COLUMNS
+from errata.model.product import LINEAGE_BY_DEFAULT, LINEAGE_COLUMNS
 from errata.ports.tables import PartitionField, TableDescription
 from errata.project.check import build_add_columns_sql
 
@@ -127,10 +127,10 @@ def _draft_compare(facts: TableDescription, field: PartitionField, key: Sequence
 
 def _draft_lineage(facts: TableDescription) -> str:
     there = {column.name for column in facts.columns}
-    missing = [column for column in LINEAGE_COLUMNS if column not in there]
-    if not missing:
+    missing = [column for column in LINEAGE_BY_DEFAULT if column not in there]
+    if there.issuperset(LINEAGE_BY_DEFAULT) and there.isdisjoint(set(LINEAGE_COLUMNS) - set(LINEAGE_BY_DEFAULT)):
         return "lineage_columns: true"
-    if len(missing) < len(LINEAGE_COLUMNS):
+    if len(missing) < len(LINEAGE_BY_DEFAULT):
         return f"lineage_columns: {_format_list(column for column in LINEAGE_COLUMNS if column in there)}"
     return f"# true, once the table has them: {build_add_columns_sql(facts.table, missing)}\nlineage_columns: false"
 

@@ -23,7 +23,7 @@ from errata.model.refs import (
     run_branch,
     undo_branch,
 )
-from errata.model.run import AttemptState, PublicationState, RunState
+from errata.model.run import FINAL, AttemptState, PublicationState, RunState
 from errata.publishing.intent import Intent
 from errata.publishing.preview_state import find_preview_refs
 from errata.publishing.selection import read_refs
@@ -32,7 +32,7 @@ from errata.workspace import RunContext, Workspace
 S = RunState
 WHOLE_TABLE = "the table itself"
 _GRACE_MS = 10 * 60 * 1000
-ENDED_STATES = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED})
+ENDED_STATES = FINAL
 
 
 def retire_fences(workspace: Workspace, actor: Actor, run_ids: Iterable[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from errata.gate.diff.movements import build_movement
 from errata.model.diff import MetricMoves
 from errata.model.partition import Grain, format_ranges
+from errata.model.run import ANSWERED
 from errata.report.html import render_facts, render_masthead, render_section, render_table, render_tile, to_sentence
 from errata.text.markup import Child, Markup, el
 from errata.text.numbers import (
@@ -33,7 +34,12 @@ STATES = {
     "publishing": ("warn", "◐", "Publication in progress."),
     "rolled_back": ("warn", "↺", "Published, then rolled back."),
     "superseded": ("warn", "»", "Superseded by a later correction."),
+    "attested": ("good", "✓", "Main is as it should be. Nothing was changed."),
+    "differs": ("bad", "✗", "Main differs. Nothing was changed."),
 }
+
+
+_TITLES = {"attest": "an attestation", "reconcile": "a reconciliation"}
 
 
 def format_partitions(view: ReportView, names: Sequence[str]) -> str:
@@ -59,8 +65,9 @@ def render_head(view: ReportView) -> Markup:
     """Which correction this is, its state, and its overall effect."""
     undone = {name for one in view.releases if one.kind == "rollback" for name in one.partitions}
     other = ("warn", "•", to_sentence(view.state.replace("_", " ")))
+    title = _TITLES.get(view.plan.kind, "a correction")
     return render_masthead(
-        "Report of a correction, run ", view.run_id, view.plan.product, view.plan.reason,
+        f"Report of {title}, run ", view.run_id, view.plan.product, view.plan.reason,
         find_state(view.state, len(undone), other), _list_tiles(view),
     )  # fmt: skip
 
@@ -280,6 +287,8 @@ def render_next_step(view: ReportView) -> Markup:
         "rejected": "What blocks cannot be accepted. It needs a corrected run.",
         "needs_acceptance": "An approver may accept each warning by name and with a reason.",
         "published": "Readers see these numbers. They can be rolled back, whole or by partition.",
+        "attested": "This run changes nothing. Its verdict holds for the snapshots and files that the plan pinned.",
+        "differs": "This run changes nothing. A correction of these partitions is a plan of its own.",
     }.get(view.state, "")
     if view.groups is not None and view.groups.next is not None:
         words = _describe_groups(view.groups)
@@ -299,8 +308,7 @@ def render_next_step(view: ReportView) -> Markup:
         el("p", words) if words else None,
         _render_groups(view),
         [el("pre", el("code", command)) for command in view.next],
-        el("p", f"A publication can be rolled back for {_format_window(view.undo)}, by errata rollback.", class_="dim"),
-        _render_signature(view),
+        *([] if view.state in ANSWERED else [_render_undo(view), _render_signature(view)]),
         name="next",
     )
 
@@ -343,6 +351,12 @@ def _format_window(text: str) -> str:
     number, unit = text.rstrip("abcdefghijklmnopqrstuvwxyz"), text.lstrip("0123456789")
     word = {"h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}.get(unit)
     return plural(int(number), word) if word and number.isdecimal() else text
+
+
+def _render_undo(view: ReportView) -> Markup:
+    return el(
+        "p", f"A publication can be rolled back for {_format_window(view.undo)}, by errata rollback.", class_="dim"
+    )
 
 
 def _render_signature(view: ReportView) -> Markup:

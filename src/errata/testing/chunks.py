@@ -86,7 +86,7 @@ class MemoryChunks:
             chance = random.Random(shuffle)  # noqa: S311 - an order, not a secret
             inputs = {name: chance.sample(rows, len(rows)) for name, rows in inputs.items()}
         rows = self._call(work, inputs, aside)
-        lineage = build_lineage(work.run_id, manifest, work.chunk)
+        lineage = build_lineage(work)
         stamps = {name: lineage[name] for name in manifest.lineage_columns}
         rows = [{**row, **stamps} for row in rows]
         may_leave_out = manifest.has_override("schema")

@@ -28,7 +28,7 @@ class MemoryHistory:
         table: str,
         column: str,
         grain: Grain,
-        partitions: Sequence[str],
+        partitions: Sequence[str] | None,
         most: int | None = None,
         since: str | None = None,
         *,
@@ -68,7 +68,12 @@ class MemoryHistory:
 
 
 def walk_commits(
-    scope: Scope, until: str | None, partitions: Sequence[str], most: int | None, *, only_deletes: bool = False
+    scope: Scope,
+    until: str | None,
+    partitions: Sequence[str] | None,
+    most: int | None,
+    *,
+    only_deletes: bool = False,
 ) -> History:
     """Commits that touched the partitions, from main's head back to a snapshot or to the beginning."""
     metadata = scope.metadata
@@ -76,16 +81,18 @@ def walk_commits(
     if not line:
         return History((), complete=until is None)
     found = list[Commit]()
+    passed = list[str]()
     for snapshot in line:
+        passed.append(snapshot.snapshot_id)
         if snapshot.snapshot_id == until:
-            return History(tuple(found), complete=True)
+            return History(tuple(found), complete=True, line=tuple(passed))
         commit = scope.commit(snapshot, partitions)
         is_asked = bool(snapshot.added_deletes) or not only_deletes
         if is_asked and (commit.touched or commit.touches_everything):
             if most is not None and len(found) == most:
-                return History(tuple(found), complete=False)
+                return History(tuple(found), complete=False, line=tuple(passed))
             found.append(commit)
-    return History(tuple(found), complete=until is None and line[-1].is_first)
+    return History(tuple(found), complete=until is None and line[-1].is_first, line=tuple(passed))
 
 
 def _find_departure(metadata: Metadata, line: Sequence[Snapshot], number: str) -> Departure:

@@ -73,21 +73,22 @@ class Scope:
                 if wanted is None or self.partition_of(row) in wanted:
                     yield schema.read(row)
 
-    def commit(self, snapshot: Snapshot, partitions: Sequence[str]) -> Commit:
-        """What one commit did to these partitions."""
+    def commit(self, snapshot: Snapshot, partitions: Sequence[str] | None) -> Commit:
+        """What one commit did to these partitions, or to any."""
         touched: dict[str, Touch] = {}
         everything = False
         for sign, files in ((1, snapshot.added), (-1, snapshot.removed)):
             for file in files:
                 only = self.only(file)
-                everything = everything or (only is None and bool(self.possible(file, partitions)))
-                if only is not None and only in partitions:
+                is_possible = partitions is None or bool(self.possible(file, partitions))
+                everything = everything or (only is None and is_possible)
+                if only is not None and (partitions is None or only in partitions):
                     before = touched.get(only, Touch())
                     added, gone = (len(file.rows), 0) if sign > 0 else (0, len(file.rows))
                     touched[only] = Touch(before.added_rows + added, before.removed_rows + gone, before.added_deletes)
         for one in snapshot.added_deletes:
-            everything = everything or (one.partition is None and bool(partitions))
-            if one.partition is not None and one.partition in partitions:
+            everything = everything or (one.partition is None and (partitions is None or bool(partitions)))
+            if one.partition is not None and (partitions is None or one.partition in partitions):
                 before = touched.get(one.partition, Touch())
                 touched[one.partition] = Touch(
                     before.added_rows, before.removed_rows, before.added_deletes + 1

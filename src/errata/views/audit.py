@@ -97,3 +97,45 @@ class CleanupView:
     removed: tuple[Mapping[str, str], ...]
     kept: tuple[Mapping[str, str], ...] = field(default_factory=tuple)
     dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignCommitView:
+    """A commit on main that neither a run nor a registered live job made."""
+
+    snapshot_id: str
+    at: str
+    application: str
+    operation: str
+    partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GapView(ForeignCommitView):
+    """A foreign commit that changed rows, and who answers for them since."""
+
+    open: tuple[str, ...] = ()  # partitions that nobody answers for
+    closed_by: Mapping[str, str] = field(default_factory=dict)  # partition → the run that attested or replaced it
+    whole_table: bool = False  # nothing proves which partitions it touched; ``partitions`` are all of the table
+
+
+@dataclass(frozen=True, slots=True)
+class ProductGapsView:
+    """Foreign commits on the table of a product since its first plan."""
+
+    product: str
+    table: str
+    grain: str
+    adopted_at: str | None  # None: nothing was planned yet, so the table is not governed
+    complete: bool  # false: commits before the oldest snapshot that is left cannot be seen
+    gaps: tuple[GapView, ...] = ()
+    maintenance: tuple[ForeignCommitView, ...] = ()  # compaction: other files, the same rows
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GapsView:
+    """Gaps by product; ``ok``: none is open."""
+
+    ok: bool
+    products: tuple[ProductGapsView, ...]

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from errata.views.status import RunLine, StatusView
 
 MOST_RANGES, MOST_FINDINGS, MOST_ROWS = 6, 3, 20
-_GOOD = frozenset({"approved", "staged", "validated", "published", "would pass"})
-_BAD = frozenset({"refused", "declined", "rejected", "failed", "expired"})
+_GOOD = frozenset({"approved", "staged", "validated", "published", "attested", "would pass"})
+_BAD = frozenset({"refused", "declined", "rejected", "differs", "failed", "expired"})
 _IN_PROGRESS = frozenset({"planned", "dry-run", "running", "publishing"})
 _GATE = {
     "checks": "check",

@@ -117,6 +117,16 @@ class DeadlineView:
 
 
 @dataclass(frozen=True, slots=True)
+class StageView:
+    """One stage of a run: the command that does it, and what it reads and writes."""
+
+    name: str
+    command: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PlanView:
     """A plan, new or from the ledger."""
 
@@ -163,6 +173,7 @@ class PlanView:
     rewrite: Mapping[str, Any] | None = None  # why publication writes data files, and how many
     rules_changed: tuple[RuleChangeView, ...] = ()  # against the superseded run
     touches: ImpactView | None = None  # what reads the corrected partitions, according to the current project files
+    stages: tuple[StageView, ...] = ()  # in order, if they were asked for
 
     @property
     def id(self) -> str:

@@ -49,6 +49,7 @@ class RunView:
     seconds: float
     log: str
     failures: tuple[Mapping[str, Any], ...] = ()
+    kind: str = "restate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class ValidateView:
     release_digest: str | None = None  # digest for a release; None unless the gate has passed
     single_user: bool = False
     late_inputs: tuple[LateInputView, ...] = ()  # new data in inputs since they were pinned
+    kind: str = "restate"
 
     def _repr_html_(self) -> str:
         from errata.views.notebook import render_verdict

@@ -39,18 +39,20 @@ def live_context(
         raise NotFound(f"product {product!r} is not in {loaded.name}; expected one of {', '.join(loaded.products)}")
     grain = found.target.grain
     partitions = expand_range(grain, *interval)
+    clock = datetime.now(UTC)
     lineage: dict[str, str | None] = dict.fromkeys(LINEAGE_COLUMNS) | {
         "produced_by_transform": found.transform.call,
         "transform_version": found.transform.version,
         "input_range_start": partitions[0],
         "input_range_end": partitions[-1],
         "processing_mode": Mode.LIVE.value,
+        "produced_at": clock.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
     }
     return Context(
         run_id=None,
         product=product,
         mode=Mode.LIVE,
-        clock=datetime.now(UTC),
+        clock=clock,
         partitions=partitions,
         start=start_of(grain, interval[0]),
         end=start_of(grain, interval[1]),

@@ -58,7 +58,10 @@ def build_chunk_work(job: RunJob, attempt: AttemptRecord) -> ChunkWork:
     chunk = Chunk(attempt.chunk_id, attempt.partitions, 0, 0)
     earlier = _find_earlier_snapshots(job) if any(pin.own for pin in job.manifest.inputs) else {}
     pinned = apply_rebase(job.manifest, job.rebases, chunk.partitions)
-    return ChunkWork(job.run.run_id, pinned, job.run.manifest_digest, chunk, attempt.attempt_id, job.parts, earlier)
+    return ChunkWork(
+        job.run.run_id, pinned, job.run.manifest_digest, chunk, attempt.attempt_id, job.parts, earlier,
+        attempt.started_at,
+    )  # fmt: skip
 
 
 def _find_earlier_snapshots(job: RunJob) -> dict[str, str]:

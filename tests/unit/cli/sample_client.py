@@ -54,6 +54,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "history": samples.commits,
     "impact": samples.impact,
     "audit_verify": samples.audit,
+    "audit_gaps": samples.gaps,
     "audit_log": samples.log,
     "audit_head": samples.head,
     "create_ledger": lambda: LedgerView("0f1e2d3c4b5a6978", "/finsight/.errata/ledger.db", already=False),

@@ -80,6 +80,7 @@ from errata.views import (
     VerdictView,
     WhyView,
 )
+from errata.views.audit import ForeignCommitView, GapsView, GapView, ProductGapsView
 from errata.views.checks import CheckResult
 from errata.views.diff import DiffView
 from errata.views.run import TryView
@@ -744,6 +745,23 @@ def audit(*, ok: bool = True) -> AuditView:
     if ok:
         return AuditView(ok=True, entries=41, first_bad=None, reason=None, head=HEAD)
     return AuditView(ok=False, entries=41, first_bad=17, reason="its hash does not match its content", head=HEAD)
+
+
+def gaps(*, ok: bool = False) -> GapsView:
+    closed = GapView(
+        "7013", "2026-02-15T04:00:00Z", "notebook (local-17)", "overwrite", ("2026-01-13",), (), {"2026-01-13": RUN}
+    )
+    still = GapView(
+        "7019", "2026-02-16T03:10:00Z", "unknown", "append", ("2026-01-14", "2026-01-15"), ("2026-01-15",),
+        {"2026-01-14": RUN},
+    )  # fmt: skip
+    compacted = ForeignCommitView("7021", "2026-02-16T05:00:00Z", "nightly-compaction", "replace", ("2026-01-14",))
+    told = ProductGapsView(
+        "fin.daily_revenue", "lake.fin.daily_revenue", "day", "2026-02-14T09:30:00Z", complete=False,
+        gaps=(closed,) if ok else (still, closed), maintenance=(compacted,),
+        next="" if ok else 'errata plan fin.daily_revenue --partitions 2026-01-15 --kind attest --reason "…"',
+    )  # fmt: skip
+    return GapsView(ok, (told, ProductGapsView("fin.new", "lake.fin.new", "day", None, complete=True)))
 
 
 def witnessed(*, signatures: str = "checked", lag: int = 0) -> AuditView:

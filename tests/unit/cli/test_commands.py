@@ -27,7 +27,7 @@ PLAIN = (
 NAMES = (
     *PLAIN.split(" "),
     *("jars fetch", "jars archive", "jars check"),
-    *("audit verify", "audit log", "audit head", "audit keygen", "audit erase-person", "erase add"),
+    *("audit verify", "audit gaps", "audit log", "audit head", "audit keygen", "audit erase-person", "erase add"),
     *("ledger create", "ledger roles"),
     *("evidence export", "evidence verify"),
     *("live check", "live write"),
@@ -125,7 +125,7 @@ def test_plan_hands_over_everything():
         "plan", "p", "--from", "2026-01-01", "--to", "2026-02-01", "--reason", "why", "--kind", "repair",
         "--order", "oldest", "--canary", "3", "--prove-determinism", "2", "--deadline", "8h",
         "--supersede", "bf-1", "--override", "recent=closed = early",
-        "--override", "rows=fine", "--dry-run", client=client,
+        "--override", "rows=fine", "--expected-rows", "1..9", "--explain", "--dry-run", client=client,
     )  # fmt: skip
     ((name, positional, named),) = client.calls
     assert (name, positional) == ("plan", ("p", "2026-01-01", "2026-02-01"))
@@ -133,6 +133,7 @@ def test_plan_hands_over_everything():
         "partitions": None, "reason": "why", "kind": "repair", "order": "oldest", "canary": 3, "supersede": "bf-1",
         "prove_determinism": 2, "deadline": "8h",
         "overrides": {"recent": "closed = early", "rows": "fine"}, "restore": None, "dry_run": True, "as_": "ana",
+        "expected_rows": "1..9", "explain": True,
     }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from errata.cli.app import helptext, progress
 from errata.cli.render import layout
 from errata.cli.render.try_partition import suggest_after_trial
+from errata.commands.plan.explain import add_stages
 from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
 from errata.model.diff import OutsideScope
 from errata.model.groups import build_hold_error
@@ -281,6 +282,10 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         ("plan", "p", "--partitions", "a", "--reason", "x"),
         {"plan": samples.plan(touches=samples.impact(notes=("the catalog of fin.monthly did not answer",)))},
     ),
+    "plan-explain": (
+        ("plan", "p", "--partitions", "a", "--explain", "--reason", "x"),
+        {"plan": add_stages(samples.plan())},
+    ),
     "plan-restore": (
         ("plan", "p", "--partitions", "a", "--restore", "month_end", "--reason", "x"),
         {"plan": samples.restoring()},
@@ -294,6 +299,8 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "why": (("why", "lake.fin.daily_revenue", "2026-01-17", "--key", "account_id=A-10033"), {}),
     "audit-verify": (("audit", "verify"), {}),
     "audit-broken": (("audit", "verify"), {"audit_verify": samples.audit(ok=False)}),
+    "audit-gaps": (("audit", "gaps"), {}),
+    "audit-gaps-closed": (("audit", "gaps"), {"audit_gaps": samples.gaps(ok=True)}),
     "audit-log": (("audit", "log"), {}),
     "audit-witnessed": (("audit", "verify"), {"audit_verify": samples.witnessed()}),
     "audit-late": (("audit", "verify"), {"audit_verify": samples.witnessed(signatures="not checked", lag=90_000)}),

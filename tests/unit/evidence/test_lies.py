@@ -62,6 +62,12 @@ LIES: dict[str, tuple[str, dict[str, Change], str, str]] = {
                                                  "at": "", "audit_seq": 999_999, "break_glass": ""}])},
         DECISIONS, "which is not this run's",
     ),
+    "it only checked": (
+        "published", {"manifest": put("kind", "attest")}, PUBLICATIONS, "changes nothing, but was published",
+    ),
+    "nobody had to approve": (
+        "published", {"manifest": put("kind", "reconcile")}, "audit/entries.jsonl", "changes nothing",
+    ),
     "no decline": ("declined", {"decisions": drop("approvals.0")}, DECISIONS, "lacks the decision"),
     "no approval": ("published", {"decisions": drop("approvals.0")}, DECISIONS, "0 of 1 approvals"),
     "no release": ("published", {"decisions": drop("releases.0")}, PUBLICATIONS, "was not given"),

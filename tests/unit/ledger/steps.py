@@ -8,7 +8,7 @@ from errata.canonical import canonical_bytes
 from errata.ledger import AttemptRecord, Ledger, Owner, PublicationRecord, RunRecord, VerdictRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk
-from errata.model.run import RunState
+from errata.model.run import ANSWERED, RunState
 
 ANA = Actor("ana", "ana-os", "workspace")
 BO = Actor("bo", "bo-os", "workspace")
@@ -35,20 +35,31 @@ PATHS: dict[RunState, tuple[RunState, ...]] = {
     S.SUPERSEDED: (S.APPROVED, S.RUNNING, S.STAGED, S.VALIDATED, S.PUBLISHING, S.PUBLISHED, S.SUPERSEDED),
     S.CANCELLED: (S.CANCELLED,),
     S.EXPIRED: (S.EXPIRED,),
+    S.ATTESTED: (S.RUNNING, S.STAGED, S.ATTESTED),
+    S.DIFFERS: (S.RUNNING, S.STAGED, S.DIFFERS),
 }
+CHECKING_PATHS = {**PATHS, S.RUNNING: (S.RUNNING,), S.STAGED: (S.RUNNING, S.STAGED)}
+"""The ways of a run that changes nothing; nobody approves it."""
 
 
-def manifest_bytes(name: str) -> bytes:
-    return canonical_bytes({"format": "errata.manifest/1", "reason": f"reason of {name}", "name": name})
+def manifest_bytes(name: str, kind: str | None = None) -> bytes:
+    told = {"format": "errata.manifest/1", "reason": f"reason of {name}", "name": name}
+    return canonical_bytes({**told, "kind": kind} if kind else told)
 
 
-def plan(ledger: Ledger, name: str = "bf-1", days: Sequence[str] = DAYS, chunks: int | None = None) -> RunRecord:
+def plan(
+    ledger: Ledger,
+    name: str = "bf-1",
+    days: Sequence[str] = DAYS,
+    chunks: int | None = None,
+    kind: str | None = None,
+) -> RunRecord:
     """A planned run with one chunk per day, or ``chunks`` of them."""
     count = len(days) if chunks is None else chunks
     made = [Chunk(f"c{n:04d}", (days[n % len(days)],), 10, 100) for n in range(count)]
     run, already = ledger.runs.record(
         name,
-        manifest_bytes(name),
+        manifest_bytes(name, kind),
         product="fin.daily_revenue",
         table=TABLE,
         partitions=days,
@@ -61,16 +72,19 @@ def plan(ledger: Ledger, name: str = "bf-1", days: Sequence[str] = DAYS, chunks:
     return run
 
 
-def bring(ledger: Ledger, run_id: str, to: RunState) -> RunRecord:
+def bring(ledger: Ledger, run_id: str, to: RunState, kind: str | None = None) -> RunRecord:
     """Move a planned run along a legal path."""
-    for state in PATHS[to]:
+    for state in (CHECKING_PATHS if kind else PATHS)[to]:
         ledger.runs.move(run_id, state, actor=ANA)
     return ledger.runs.get(run_id)
 
 
-def run_in(ledger: Ledger, state: RunState, name: str = "bf-1", days: Sequence[str] = DAYS) -> RunRecord:
-    plan(ledger, name, days)
-    return bring(ledger, name, state)
+def run_in(
+    ledger: Ledger, state: RunState, name: str = "bf-1", days: Sequence[str] = DAYS, kind: str | None = None
+) -> RunRecord:
+    kind = kind or ("attest" if state in ANSWERED else None)
+    plan(ledger, name, days, kind=kind)
+    return bring(ledger, name, state, kind)
 
 
 def claim(ledger: Ledger, run_id: str = "bf-1", owner: Owner = ALIVE, lease: float = 60.0) -> AttemptRecord | None:

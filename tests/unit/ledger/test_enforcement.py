@@ -7,6 +7,7 @@ import itertools
 import pytest
 from sqlalchemy import text
 
+from errata.canonical import sha256
 from errata.ledger import CandidateState, Ledger
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Database, Tx
@@ -35,6 +36,7 @@ from unit.ledger.steps import (
     bring,
     intend,
     judge,
+    manifest_bytes,
     must_claim,
     plan,
     publish,
@@ -208,13 +210,13 @@ def test_a_run_starts_as_planned(ledger: Ledger, shell: Shell, database: Databas
     def act(state: str) -> None:
         def work(tx: Tx) -> None:
             seq = append_entry(tx, ANA, "forged", "bf-9", {}, move=(None, state)).seq
-            rest = f" '{state}', updated_at, {seq}, supersedes FROM run"
+            rest = f" '{state}', updated_at, {seq}, supersedes, kind FROM run"
             tx.conn.execute(text(copy + rest), {"digest": "m"})
 
         database.write(work)
 
     refused(lambda: act("approved"), "starts as planned")
-    direct = copy.replace(":digest", "'m'") + " 'planned', updated_at, audit_seq, supersedes FROM run"
+    direct = copy.replace(":digest", "'m'") + " 'planned', updated_at, audit_seq, supersedes, kind FROM run"
     refused(lambda: shell.execute(direct), "starts as planned")
 
 
@@ -375,3 +377,35 @@ def test_a_rule_that_was_weakened_is_noticed(ledger: Ledger, shell: Shell, name:
     assert ledger.missing_triggers() == ()
     shell.execute(change)
     assert ledger.missing_triggers() == (name,)
+
+
+@pytest.mark.parametrize("kind", ["attest", "reconcile"])
+@pytest.mark.parametrize("state", [RunState.PLANNED, RunState.STAGED, RunState.ATTESTED], ids=str)
+def test_a_run_that_changes_nothing_gets_no_publication(ledger: Ledger, shell: Shell, kind: str, state: RunState):
+    """Not by SQL either, in whatever state it is: the sealed plan says what the run is, not a column."""
+    run_in(ledger, RunState.VALIDATED, "bf-1")
+    publish(ledger, "bf-1", DAYS[:1])
+    run_in(ledger, state, "bf-2", kind=kind)
+    columns = [column.name for column in metadata.tables["publication"].columns]
+    changed = {"pub_id": "'forged'", "run_id": "'bf-2'", "state": "'intended'"}
+    copied = ", ".join(changed.get(name, name) for name in columns)
+    copy = f"INSERT INTO publication ({', '.join(columns)}) SELECT {copied} FROM publication WHERE run_id = 'bf-1'"
+    refused(lambda: shell.execute(copy), "publication: a run of this kind changes nothing")
+    assert not ledger.publications.list("bf-2")
+
+
+def test_a_run_has_the_kind_that_was_sealed(ledger: Ledger, shell: Shell):
+    """It can neither be recorded with another one nor be given another one later."""
+    run_in(ledger, RunState.PLANNED, "bf-1", kind="restate")
+    for rule in ("run_start", "run_move", "run_audited"):  # these would refuse it first, for want of an audit entry
+        shell.drop_rule("run", rule)
+    refused(
+        lambda: shell.execute("UPDATE run SET kind = 'attest' WHERE run_id = 'bf-1'"), "fixed when the row is written"
+    )
+    content = manifest_bytes("bf-2", "restate")
+    shell.execute("INSERT INTO manifest (digest, content, at) VALUES (?, ?, 'now')", sha256(content), content)
+    columns = [column.name for column in metadata.tables["run"].columns]
+    changed = {"run_id": "'bf-2'", "manifest_digest": f"'{sha256(content)}'", "kind": "'attest'"}
+    copied = ", ".join(changed.get(name, name) for name in columns)
+    copy = f"INSERT INTO run ({', '.join(columns)}) SELECT {copied} FROM run WHERE run_id = 'bf-1'"
+    refused(lambda: shell.execute(copy), "run: a run has the kind that its manifest says")

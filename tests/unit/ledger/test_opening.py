@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from compat.old import ARCHIVE
 from errata.canonical import canonical_bytes
-from errata.errors import NotFound, SetupError, UsageError
+from errata.errors import NotFound, SetupError, StateRefused, UsageError
 from errata.ledger import Ledger, current_owner, is_owner_dead
 from errata.ledger.db import migrate
 from errata.ledger.db.database import Database
@@ -26,7 +26,7 @@ from errata.model.run import RunState
 from support.statements import watched_statements
 from unit.ledger.only import sqlite_only
 from unit.ledger.shell import Shell
-from unit.ledger.steps import ANA, DAYS, TABLE, plan, run_in
+from unit.ledger.steps import ANA, DAYS, TABLE, bring, plan, run_in
 
 MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -206,6 +206,7 @@ def test_a_run_of_the_first_schema_goes_on_to_the_states_of_today(ledger: Ledger
         "DELETE FROM transition WHERE 'needs_acceptance' IN (from_state, to_state)",
         "DROP INDEX ix_run_supersedes",
         "ALTER TABLE run DROP COLUMN supersedes",
+        "ALTER TABLE run DROP COLUMN kind",
         "UPDATE alembic_version SET version_num = '0007'",
     ):
         database.bare(lambda conn, told=statement: conn.exec_driver_sql(told))
@@ -224,6 +225,7 @@ def test_a_run_of_an_earlier_schema_gets_the_run_that_it_supersedes(ledger: Ledg
     for statement in (
         "DROP INDEX ix_run_supersedes",
         "ALTER TABLE run DROP COLUMN supersedes",
+        "ALTER TABLE run DROP COLUMN kind",
         "UPDATE alembic_version SET version_num = '0008'",
     ):
         database.bare(lambda conn, told=statement: conn.exec_driver_sql(told))
@@ -232,6 +234,20 @@ def test_a_run_of_an_earlier_schema_gets_the_run_that_it_supersedes(ledger: Ledg
         assert today.runs.get("bf-1").supersedes is None
         assert today.missing_triggers() == ()
         assert today.audit.verify().ok
+
+
+def test_a_run_of_an_earlier_schema_gets_its_kind(ledger: Ledger, database: Database, url: str):
+    """From its manifest, so that it may do afterwards what it might before, and no more."""
+    plan(ledger, "bf-1", kind="replay")
+    bring(ledger, "bf-1", RunState.STAGED)
+    database.bare(database.dialect.drop_triggers)
+    for statement in ("ALTER TABLE run DROP COLUMN kind", "UPDATE alembic_version SET version_num = '0009'"):
+        database.bare(lambda conn, told=statement: conn.exec_driver_sql(told))
+    with Ledger.open(url) as today:
+        assert (today.runs.get("bf-1").kind, today.missing_triggers()) == ("replay", ())
+        with pytest.raises(StateRefused, match="only a run that changes nothing"):
+            today.runs.move("bf-1", RunState.ATTESTED, actor=ANA)
+        assert today.runs.move("bf-1", RunState.VALIDATED, actor=ANA).state is RunState.VALIDATED
 
 
 def test_the_clock_is_the_database_s(ledger: Ledger, monkeypatch: pytest.MonkeyPatch):

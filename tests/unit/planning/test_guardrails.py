@@ -49,7 +49,7 @@ def test_partitions_outside_the_years_of_dates_are_named_and_block_nothing():
     assert made.manifest is not None
 
 
-ELSEWHERE = ("append", "reference", "restore", "rewrite", "waiting")
+ELSEWHERE = ("append", "kind", "policy", "reference", "restore", "rewrite", "waiting")
 """Rules of other modes, kinds and inputs."""
 
 

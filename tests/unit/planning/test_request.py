@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from errata.errors import UsageError
+from errata.model.kind import KINDS
 from errata.model.manifest import Override
 from errata.model.partition import Grain
-from errata.planning.request import KINDS, RESERVED, resolve_partitions
+from errata.planning.request import resolve_partitions
 from unit.planning.worlds import ask
 
 
@@ -51,25 +52,22 @@ def test_what_a_request_cannot_say_is_refused_with_the_nearest_word(more: dict[s
         ask(**more)
 
 
-def test_every_kind_but_the_reserved_ones_can_be_planned():
-    """Eleven names, two of which are kept for later."""
+def test_every_kind_can_be_asked_for():
+    """Eleven names."""
     found = [ask(kind=kind, restore="7" if kind == "restore" else None).kind for kind in KINDS]
-    assert found == list(KINDS)
-    assert (len(KINDS), RESERVED) == (9, ("attest", "reconcile"))
+    assert (found, len(found)) == (list(KINDS), 11)
 
 
-@pytest.mark.parametrize("kind", ["attest", "reconcile"])
 @pytest.mark.parametrize(
-    "scope,tried",
+    "more,said",
     [
-        ({"start": "2026-01-03", "end": "2026-01-05"}, "2026-01-03"),
-        ({"partitions": "2026-01-03,2026-01-05..2026-01-06"}, "2026-01-03,2026-01-05..2026-01-06"),
-        ({"partitions": ["2026-01-04", "2026-01-05"]}, "2026-01-04"),
+        ({"kind": "attest", "canary": 1}, "publishes nothing that a canary could protect"),
+        ({"kind": "reconcile", "canary": "2026-01-03"}, "publishes nothing that a canary could protect"),
+        ({"kind": "reconcile", "prove_determinism": 2}, "computes nothing"),
+        ({"kind": "restore", "restore": "7", "prove_determinism": 2}, "computes nothing"),
     ],
 )
-def test_a_kind_that_promises_to_publish_nothing_is_refused(kind: str, scope: dict[str, object], tried: str):
-    """A run would compute the partitions and replace them in the table; the hint is what compares them today."""
-    with pytest.raises(UsageError, match=f"kind {kind} was refused") as refused:
-        ask(kind=kind, **{"start": None, "end": None, "partitions": None, **scope})
-    assert refused.value.state == "nothing was planned"
-    assert (refused.value.hint or "").endswith(f"errata try fin.daily_revenue {tried}")
+def test_options_that_a_kind_has_no_use_for_are_refused(more: dict[str, object], said: str):
+    """An option that would silently do nothing is a mistake."""
+    with pytest.raises(UsageError, match=said):
+        ask(**more)

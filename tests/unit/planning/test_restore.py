@@ -105,10 +105,9 @@ def test_a_partition_that_was_not_there_then_is_missing():
     [
         {"kind": "restore"},
         {"kind": "repair", "restore": "7"},
-        {"kind": "restore", "restore": "7", "prove_determinism": 1},
     ],
 )
 def test_kind_and_snapshot_belong_together(options: dict[str, Any]):
-    """A restore names what it puts back, and computes nothing that could be proven."""
+    """A restore names what it puts back, and nothing else does."""
     with pytest.raises(UsageError, match="--restore"):
         ask(**options)

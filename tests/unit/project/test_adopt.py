@@ -65,10 +65,11 @@ def test_time_is_preferred_to_value():
 
 
 def test_lineage_columns_that_are_there_are_used():
-    """All become `true`, some become a list."""
+    """Those that `true` means become `true`, some or more become a list."""
     every = tuple(Column(name, "string") for name in LINEAGE_COLUMNS)
     assert loaded(draft_product(Facts(columns=every))).lineage_columns == LINEAGE_COLUMNS
     assert loaded(draft_product(Facts(columns=every[:2]))).lineage_columns == LINEAGE_COLUMNS[:2]
+    assert "lineage_columns: true" in draft_product(Facts(columns=every[:-1]))
 
 
 def test_a_table_without_a_unit_of_correction_is_refused():

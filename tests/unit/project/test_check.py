@@ -7,7 +7,7 @@ import pytest
 
 from errata.errors import EngineError, NotFound, ProjectFileError
 from errata.model.partition import Grain
-from errata.model.product import LINEAGE_COLUMNS
+from errata.model.product import LINEAGE_BY_DEFAULT
 from errata.ports.tables import Column, PartitionField, TableDescription
 from errata.project import load_project
 from errata.project.check import check_project
@@ -169,7 +169,7 @@ def test_the_column_must_have_the_grain(write: Write):
 def test_missing_lineage_columns_come_with_the_statement_that_adds_them(write: Write):
     """The statement has the missing ones only."""
     root = with_transform(write(extra="lineage_columns: true\n"))
-    there = (*Facts().columns, *(Column(name, "string") for name in LINEAGE_COLUMNS[:-2]))
+    there = (*Facts().columns, *(Column(name, "string") for name in LINEAGE_BY_DEFAULT[:-2]))
     assert found(root, Tables({"lake.fin.daily_revenue": Facts(columns=there)})) == [
         (
             "products/daily_revenue.yaml:12: lineage_columns: lake.fin.daily_revenue lacks reference_data_version, "

@@ -253,8 +253,10 @@ def test_yes_is_not_true(write: Write):
 
 
 def test_lineage_columns_are_all_none_or_some_in_their_order(write: Write):
-    """`true` means every one; a list is put into the standard order."""
-    assert product_with(write, "lineage_columns: true\n").lineage_columns == LINEAGE_COLUMNS
+    """`true` means every one but produced_at; a list is put into the standard order."""
+    assert product_with(write, "lineage_columns: true\n").lineage_columns == LINEAGE_COLUMNS[:-1]
+    named = "lineage_columns: [produced_at, produced_by_run_id]\n"
+    assert product_with(write, named).lineage_columns == ("produced_by_run_id", "produced_at")
     assert product_with(write, "").lineage_columns == ()
     some = "lineage_columns: [transform_version, produced_by_run_id]\n"
     assert product_with(write, some).lineage_columns == ("produced_by_run_id", "transform_version")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.layout import flow, format_columns, render_warnings, wrap
-from errata.text.numbers import plural
+from errata.model.partition import Grain, format_ranges
+from errata.text.numbers import format_moment, plural
 
 if TYPE_CHECKING:
     from errata.model.audit import AuditEntry
     from errata.views import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView
+    from errata.views.audit import ForeignCommitView, GapsView, ProductGapsView
 
 
 def render_audit(view: AuditView, width: int) -> list[str]:
@@ -42,6 +44,40 @@ def _render_heads(heads: HeadsView, width: int) -> list[str]:
         said = f"a publication has been without an exported head for {heads.lag_seconds} s ({word}): errata audit head"
         lines += wrap(said, width, "! ")
     return lines
+
+
+def render_gaps(view: GapsView, steps: Sequence[str], width: int) -> list[str]:
+    """Foreign commits by product, open ones first, and the plans that close them."""
+    lines = [line for one in view.products for line in _render_product_gaps(one, width)]
+    return [*lines, *(["", *(f"next: {step}" for step in steps)] if steps else [])]
+
+
+def _render_product_gaps(view: ProductGapsView, width: int) -> Iterator[str]:
+    if view.adopted_at is None:
+        yield from flow([f"  {view.product}", "not governed yet: nothing was planned"], width)
+        return
+    still_open = sum(bool(gap.open) for gap in view.gaps)
+    told = plural(still_open, "open gap") if still_open else "no open gap"
+    since = f"since {format_moment(view.adopted_at)} UTC"
+    yield from flow([f"{'✗' if still_open else '✓'} {view.product}", view.table, since, told], width)
+    if not view.complete:
+        yield from wrap("older snapshots have expired: commits before those that are left are not seen", width, "  ! ")
+    for gap in sorted(view.gaps, key=lambda one: not one.open):
+        yield from _render_commit(gap, "✗" if gap.open else "✓", view.grain, width)
+        if gap.closed_by:
+            yield from wrap(f"closed by {', '.join(dict.fromkeys(gap.closed_by.values()))}", width, "      ")
+        if gap.open and gap.closed_by:
+            yield from wrap(f"open: {format_ranges(Grain(view.grain), gap.open)}", width, "      ")
+    for commit in view.maintenance:
+        yield from _render_commit(commit, "· maintenance", view.grain, width)
+
+
+def _render_commit(commit: ForeignCommitView, sign: str, grain: str, width: int) -> list[str]:
+    what = f"{commit.operation} by {commit.application}"
+    where = format_ranges(Grain(grain), commit.partitions)
+    return flow(
+        [f"{sign} {format_moment(commit.at)} UTC", what, where, f"snapshot {commit.snapshot_id}"], width, "  ", "      "
+    )
 
 
 def render_head(view: HeadView, width: int) -> list[str]:

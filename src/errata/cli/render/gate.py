@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.approval import render_mode, render_released
 from errata.cli.render.layout import flow, format_columns, wrap
+from errata.model.kind import RECONCILE, find_kind
 from errata.model.run import find_judged_state
 from errata.text.numbers import plural
 
@@ -21,8 +22,10 @@ Result = Mapping[str, Any]
 
 def render_validation(view: ValidateView, width: int) -> list[str]:
     """Whether the candidate passed, every rule, and every partition that has a finding."""
-    word = find_judged_state(view.checks, passed=view.passed).replace("_", " ")
-    pieces = [f"{word} {view.run_id}", f"candidate snapshot {view.snapshot_id}", "(already so)" if view.already else ""]
+    is_over = not find_kind(view.kind).changes_table
+    word = find_judged_state(view.checks, passed=view.passed, changes_table=not is_over).replace("_", " ")
+    judged = "main at" if view.kind == RECONCILE else "candidate"
+    pieces = [f"{word} {view.run_id}", f"{judged} snapshot {view.snapshot_id}", "(already so)" if view.already else ""]
     lines = flow(pieces, width)
     lines += flow([f"{view.candidate}", plural(view.measured, "measurement")], width, "  ")
     groups = _group_by_rule(view.checks)
@@ -33,9 +36,9 @@ def render_validation(view: ValidateView, width: int) -> list[str]:
         lines += ["", *wrap(", ".join(view.conflicts), width, "  ! written by others since planning: ")]
     for late in view.late_inputs:
         lines += ["", *wrap(late.text("value"), width, "  ! ")]
-    if not view.passed:
+    if not view.passed and not is_over:
         lines += _render_way_out(groups, width)
-    if view.release_digest or view.single_user:
+    if view.release_digest or (view.single_user and not is_over):
         lines += ["", *render_released(view.release_digest, None, width), *render_mode(view.single_user)]
     return lines
 

@@ -23,6 +23,7 @@ from errata.cli.render.throttle import (
     render_first_steps,
     render_limits,
 )
+from errata.model.kind import ATTEST, RECONCILE, find_kind
 from errata.text.numbers import (
     format_count,
     format_duration,
@@ -36,6 +37,7 @@ from errata.text.numbers import (
 if TYPE_CHECKING:
     from errata.views import ApprovalView, ChunkView, DecisionView, InputView, PlanView
 
+_CHECKED = {ATTEST: "attests", RECONCILE: "judges"}
 SIGNS = {"ok": "✓", "warn": "!", "refuse": "✗"}
 REFUSED = "refused"
 DRY_RUN = "dry-run"
@@ -48,6 +50,7 @@ def render_plan(view: PlanView, width: int, *, already: bool = False) -> list[st
     lines = [*_render_header(view, width), "", *_render_body(view, width), "", *_render_guardrails(view, width), ""]
     if refused:
         return lines[:-1]
+    lines += _render_stages(view, width)
     lines.append(f"manifest {view.manifest_digest}")
     lines += wrap(("planned before, unchanged; " if already else "") + _describe_state(view), width)
     if view.approvals:
@@ -57,6 +60,16 @@ def render_plan(view: PlanView, width: int, *, already: bool = False) -> list[st
     lines += [] if view.manual else wrap("publishes by itself when the gate finds nothing", width)
     lines += render_released(view.release_digest, view.release, width)
     return [*lines, *render_break_glass(view.break_glass, width)]
+
+
+def _render_stages(view: PlanView, width: int) -> list[str]:
+    """What each stage of the run reads and writes."""
+    lines: list[str] = []
+    for n, stage in enumerate(view.stages, 1):
+        lines.append(f"  {n}. {stage.name}: {stage.command}")
+        lines += wrap("; ".join(stage.reads), width, "       reads   ")
+        lines += wrap("; ".join(stage.writes), width, "       writes  ")
+    return [*lines, ""] if lines else []
 
 
 def _render_header(view: PlanView, width: int) -> Iterator[str]:
@@ -78,36 +91,29 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     scope = [f"{format_exact(replaced)} of {plural(total, 'partition')}", ORDER_WORDS.get(view.order, view.order)]
     kept = "rows; shared files are rewritten" if view.rewrite else "files untouched"
     others = plural(view.untouched_partitions, "other keeps its", "others keep their") + f" {kept}"
-    yield from format_labelled("replaces", [", ".join(scope), others if view.untouched_partitions else ""], width)
-    if view.new_partitions:
-        new = format_partitions(view.grain, view.new_partitions)
-        yield from format_labelled("adds", [plural(len(view.new_partitions), "new partition"), new], width)
+    changes = find_kind(view.kind).changes_table
+    if not changes:
+        yield from format_labelled(_CHECKED[view.kind], [scope[0], "main is not changed"], width)
+    else:
+        yield from format_labelled("replaces", [", ".join(scope), others if view.untouched_partitions else ""], width)
+        yield from _render_new_partitions(view, width)
     if view.new_columns:
         new = ", ".join(f"{name} {kind}" for name, kind in view.new_columns.items())
         told = f"{plural(len(view.new_columns), 'new column')}, which readers see with the publication and not before"
         yield from format_labelled("columns", [new, told], width)
-    if mode := describe_publish(view.publish):
-        yield from format_labelled("publish", mode, width)
-    yield from format_labelled("live jobs", describe_live_writes(view.publish), width) if view.publish else ()
+    if changes:
+        yield from _render_publication(view, width)
     if view.rewrite:
         yield from format_labelled("rewrites", _describe_rewrite(view.rewrite), width)
-    for n, source in enumerate(view.inputs):
-        grain = source.grain or view.grain
-        yield from format_labelled("" if n else "reads", _describe_input(source, grain), width)
-        eras = [f"era {name}: {format_partitions(grain, found) or 'whole'}" for name, found in source.eras.items()]
-        yield from format_labelled("", eras, width) if eras else ()
-        for span in source.snapshots:
-            yield from format_labelled(
-                "", [f"@ {span.snapshot_id}", format_partitions(view.grain, span.partitions)], width
-            )
-        yield from format_labelled("", [f"takes out: {', '.join(source.row_rules)}"], width) if source.row_rules else ()
+    yield from _render_inputs(view, width)
     yield from _render_origin(view, width)
     yield from format_labelled("chunks", _describe_chunks(view.chunks, view.grain), width)
     yield from render_first_steps(view, width)
     yield from format_labelled("estimate", _describe_estimate(view), width)
     yield from render_limits(view, width)
     yield from _render_gate(view, width)
-    yield from _render_touches(view, width)
+    if changes:
+        yield from _render_touches(view, width)
     if view.refs:
         yield from format_labelled("refs", view.refs, width)
     for pin in view.pins:
@@ -117,6 +123,30 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     for rule, why in view.overrides.items():
         if rule not in shown:
             yield from format_labelled("override", [f'{rule}="{why}"'], width)
+
+
+def _render_inputs(view: PlanView, width: int) -> Iterator[str]:
+    for n, source in enumerate(view.inputs):
+        grain = source.grain or view.grain
+        yield from format_labelled("" if n else "reads", _describe_input(source, grain), width)
+        eras = [f"era {name}: {format_partitions(grain, found) or 'whole'}" for name, found in source.eras.items()]
+        yield from format_labelled("", eras, width) if eras else ()
+        for span in source.snapshots:
+            names = format_partitions(view.grain, span.partitions)
+            yield from format_labelled("", [f"@ {span.snapshot_id}", names], width)
+        yield from format_labelled("", [f"takes out: {', '.join(source.row_rules)}"], width) if source.row_rules else ()
+
+
+def _render_new_partitions(view: PlanView, width: int) -> Iterator[str]:
+    if view.new_partitions:
+        new = format_partitions(view.grain, view.new_partitions)
+        yield from format_labelled("adds", [plural(len(view.new_partitions), "new partition"), new], width)
+
+
+def _render_publication(view: PlanView, width: int) -> Iterator[str]:
+    if mode := describe_publish(view.publish):
+        yield from format_labelled("publish", mode, width)
+    yield from format_labelled("live jobs", describe_live_writes(view.publish), width) if view.publish else ()
 
 
 def _render_touches(view: PlanView, width: int) -> Iterator[str]:
@@ -158,7 +188,8 @@ def _render_origin(view: PlanView, width: int) -> Iterator[str]:
         yield from format_labelled("restores", _describe_restore(view.restored), width)
     elif view.code:
         yield from format_labelled("code", _describe_code(view), width)
-        yield from format_labelled("code zip", [str(view.code.get("digest", ""))], width)
+        if find_kind(view.kind).runs_transform:
+            yield from format_labelled("code zip", [str(view.code.get("digest", ""))], width)
 
 
 def _describe_restore(restored: Mapping[str, Any]) -> list[str]:
@@ -209,6 +240,8 @@ def _render_gate(view: PlanView, width: int) -> Iterator[str]:
 
 
 def _describe_gate(view: PlanView) -> str:
+    if view.kind == ATTEST:
+        return "all rows, in all columns except lineage, against main"
     nouns = {
         "checks": "check",
         "reconciliations": "reconciliation",
@@ -240,6 +273,8 @@ def _describe_state(view: PlanView) -> str:
         return "dry run: nothing was recorded; the same command without --dry-run plans it"
     if view.state != "planned":
         return f"state: {view.state.replace('_', ' ')}"
+    if not find_kind(view.kind).changes_table:
+        return "ready to run: it changes nothing, so nobody has to approve it"
     if view.single_user:
         return f"waiting for approval (single-user project: {view.requested_by} may approve)"
     if told := describe_waiting(view.quorum, view.requested_by):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.layout import flow, wrap
+from errata.model.kind import find_kind
 from errata.text.numbers import format_count, format_duration, plural
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ def format_run(view: RunView) -> list[str]:
 def is_staged(view: RunView) -> bool:
     """Whether every chunk is done, so that the gate can check the whole."""
     return view.chunks.done == view.chunks.total
+
+
+def ends_with_verdict(view: RunView) -> bool:
+    """Whether nothing follows the verdict: the run changes nothing."""
+    return not find_kind(view.kind).changes_table
 
 
 def render_run(view: RunView, width: int) -> list[str]:

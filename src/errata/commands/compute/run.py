@@ -45,7 +45,7 @@ from errata.workspace import RunContext, Workspace
 S = RunState
 _COMPUTED_STATES = frozenset(
     {S.STAGED, S.VALIDATED, S.REJECTED, S.NEEDS_ACCEPTANCE, S.PUBLISHING, S.PART_PUBLISHED, S.PUBLISHED, S.SUPERSEDED}
-) | {S.ROLLED_BACK}
+) | {S.ROLLED_BACK, S.ATTESTED, S.DIFFERS}
 
 
 @hint_next_step
@@ -76,6 +76,8 @@ def run_chunks(
             refuse_live_writes(context)
         if run.state is not S.RUNNING:
             context = replace(context, run=start_run(context))
+        if not context.manifest.chunks:
+            return _pass_to_gate(context, started)
         return _join_run(context, parallel, max_chunks, owner_name, started)
 
 
@@ -126,6 +128,14 @@ def _join_run(
     return _finish_run(job, started)
 
 
+def _pass_to_gate(context: RunContext, started: float) -> RunView:
+    """Finish a run that computes nothing: the gate judges main itself, so no branch is created."""
+    failpoint("run.after_start")
+    _require_pins(context, ())
+    context.ledger.runs.move(context.run_id, S.STAGED, actor=context.actor, body={"rows": 0}, expect={S.RUNNING})
+    return _run_view(context.workspace, context.reload().run, already=False, started=started)
+
+
 def _warn_about_uncounted_rows(context: RunContext, throttle: Throttle) -> None:
     """Say which inputs a limit on rows does not hold back: the rows of files that planning did not open."""
     pins = context.manifest.inputs if throttle.rows_per_minute else ()
@@ -137,13 +147,17 @@ def _warn_about_uncounted_rows(context: RunContext, throttle: Throttle) -> None:
 
 
 def start_run(context: RunContext) -> RunRecord:
-    """Move an approved run to running if its approvals are still valid; another worker may have been faster."""
+    """Move an approved run to running if its approvals are still valid; another worker may have been faster.
+
+    A run that changes nothing needs no approval and starts as it was planned.
+    """
     run = context.run
     if run.state is S.APPROVED:
         require_approvals(context, "run")
         raise_alarm(context.workspace, context.actor, run)
     try:
-        return context.ledger.runs.move(run.run_id, S.RUNNING, actor=context.actor, expect={S.APPROVED})
+        ready = S.APPROVED if context.manifest.changes_table else S.PLANNED
+        return context.ledger.runs.move(run.run_id, S.RUNNING, actor=context.actor, expect={ready})
     except StateRefused:
         run = context.ledger.runs.get(run.run_id)
         if run.state is not S.RUNNING:
@@ -248,4 +262,5 @@ def _run_view(workspace: Workspace, run: RunRecord, *, already: bool, started: f
         round(time.monotonic() - started, 3),
         str(workspace.engines.log),
         failures_view(workspace.ledger.progress.chunks(run.run_id)),
+        workspace.ledger.runs.manifest(run.run_id).kind,
     )

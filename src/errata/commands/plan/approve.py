@@ -8,7 +8,7 @@ from errata.approval.quorum import approvals_view, build_quorum_check, evaluate_
 from errata.canonical import parse_digest
 from errata.commands.plan.show import show_plan
 from errata.commands.situation import hint_next_step
-from errata.errors import ApprovalRefused
+from errata.errors import ApprovalRefused, StateRefused
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.product import Role
@@ -35,6 +35,12 @@ def approve(
         require_role(workspace, actor, (Role.APPROVER,), "approve", run.run_id)
         require_person(workspace, actor, (Role.APPROVER,), "approve", run.run_id)
         refuse_requester(workspace, actor, run.planned_by, "approve", run.run_id)
+    if not workspace.ledger.runs.manifest(run.run_id, actor).changes_table:
+        raise StateRefused(
+            f"approve of {run.run_id} was refused; it changes nothing and needs no approval",
+            state="nothing was changed",
+            run_id=run.run_id,
+        )
     given = parse_digest(digest or "")
     if not given:
         raise ApprovalRefused(

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from errata.approval.permissions import require_role
+from errata.canonical import digest_of
 from errata.commands.plan.read_references import read_reference
 from errata.commands.plan.show import plan_view, refused_view
 from errata.errors import ErrataError, NotFound, PlanRefused, UsageError
@@ -15,8 +16,11 @@ from errata.failpoints import failpoint
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
 from errata.model.graph.read_rule import rule_of_input
+from errata.model.kind import ATTEST, MIGRATE, RECONCILE, find_kind
+from errata.model.manifest import Code, Manifest
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Role
+from errata.model.product.rules import build_expected_rows, with_expected_rows
 from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
 from errata.model.run import ACTIVE, WITHOUT_RESULT, AttemptState, ChunkState, RunState
 from errata.planning.build import Plan, build_own_input, build_plan
@@ -25,9 +29,13 @@ from errata.planning.completeness import with_latest
 from errata.planning.estimate import count_busy_seconds, count_worker_cores
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.input_conditions import with_delete_condition, with_row_rules
+from errata.planning.kinds import NOTHING_RUNS as NOTHING_JUDGED
+from errata.planning.kinds import list_sources, refuse_unfit_kind, to_attest_product, to_reconcile_product
 from errata.planning.plan_command import format_corrected_plan, format_plan_command, format_possible_plan
+from errata.planning.plan_context import Trial
 from errata.planning.request import Request, resolve_partitions
 from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
+from errata.planning.restore import NOTHING_RUNS as NOTHING_RESTORED
 from errata.planning.rule_check import refuse_flawed_rules
 from errata.ports.tables import ActiveRun, InputState, PastRun, TagOutcome
 from errata.publishing.sweep import find_unknown_runs
@@ -132,8 +140,10 @@ def draft_plan(workspace: Workspace, request: Request) -> Plan:
 def _draft_plan(workspace: Workspace, request: Request) -> Plan:
     product = workspace.product(request.product)
     grain = product.target.grain
-    partitions = resolve_partitions(request, grain)
-    if request.restore is None:  # first, so that a misspelt name costs no look at the tables
+    partitions, kind = resolve_partitions(request, grain), find_kind(request.kind)
+    # first, so that a kind that does not fit or a misspelt name costs no look at the tables
+    refuse_unfit_kind(request, product)
+    if kind.runs_transform:
         workspace.engines.check_transform(product)
     # read the target before the inputs: a false conflict is acceptable, a missed one is not
     target = workspace.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
@@ -142,6 +152,14 @@ def _draft_plan(workspace: Workspace, request: Request) -> Plan:
         column = product.target.column
         held = workspace.engines.history.held(product.target.table, column, grain, partitions, request.restore)
         product = to_restore_product(product)
+    elif request.kind == ATTEST:
+        product = to_attest_product(product)
+    elif request.kind == RECONCILE:
+        product = to_reconcile_product(product)
+    if request.expected_rows is not None:
+        product = replace(
+            product, checks=with_expected_rows(product.checks, build_expected_rows(request.expected_rows))
+        )
     inputs = (
         {INPUT: build_restore_input(held, product, target)}
         if held
@@ -152,10 +170,12 @@ def _draft_plan(workspace: Workspace, request: Request) -> Plan:
             for source in product.inputs
         }
     )
+    if request.kind == MIGRATE:
+        inputs |= _read_source_columns(workspace, product, inputs)
     product = with_delete_condition(with_row_rules(product, inputs))
     code, content = workspace.engines.code(product)
-    if held:
-        code, content = strip_code(code), b""
+    if not kind.runs_transform:
+        code, content = strip_code(code, NOTHING_RESTORED if held else NOTHING_JUDGED), b""
     plan = build_plan(
         # a pseudonym, because a name in sealed bytes could never be erased
         replace(request, requester=workspace.ledger.people.alias(request.requester)),
@@ -172,6 +192,7 @@ def _draft_plan(workspace: Workspace, request: Request) -> Plan:
         history=_list_past_runs(workspace, product),
         beside=_read_side_columns(workspace, product),
         held=held,
+        trial=find_trial(workspace, product, code),
     )
     plan = replace(plan, request=request)
     if plan.manifest is not None:
@@ -189,6 +210,41 @@ def _read_input(
     return workspace.engines.inputs.read_input(latest, rule.input_grain, rule.list_reads(partitions))
 
 
+def record_trial(workspace: Workspace, actor: Actor, manifest: Manifest, *, is_blocked: bool) -> None:
+    """Put a trial on record, where the policy of the product asks for one."""
+    if DRY_RUN in workspace.product(manifest.product).policy.require:
+        told = {"product": manifest.product, "code": _digest_code(manifest.code), "is_blocked": is_blocked}
+        workspace.ledger.create()  # a trial may come before the first plan
+        workspace.ledger.audit.note(None, actor, TRIED, told | {"partitions": list(manifest.partitions)})
+
+
+def find_trial(workspace: Workspace, product: Product, code: Code) -> Trial | None:
+    """The newest recorded trial of this code, where the policy of the product asks for one."""
+    if DRY_RUN not in product.policy.require:
+        return None
+    wanted = (product.name, _digest_code(code))
+    entries = workspace.ledger.audit.readable_entries(actions=(TRIED,))
+    found = [entry for entry in entries if (entry.body["product"], entry.body["code"]) == wanted]
+    return Trial(found[-1].at, found[-1].actor.person, bool(found[-1].body["is_blocked"])) if found else None
+
+
+def _digest_code(code: Code) -> str:
+    return digest_of([code.call, code.zip_digest, code.config_digest])
+
+
+def _read_source_columns(
+    workspace: Workspace, product: Product, inputs: Mapping[str, InputState]
+) -> dict[str, InputState]:
+    """The tables that a migration takes rows over from, with their columns."""
+    described = {
+        source.name: workspace.engines.tables.describe(source.table or "").columns for source in list_sources(product)
+    }
+    return {
+        name: replace(inputs[name], schemas=({column.name: column.type for column in columns},))
+        for name, columns in described.items()
+    }
+
+
 def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tuple[str, ...] | None]:
     """Columns of the side tables; None for a table that does not exist yet."""
     found: dict[str, tuple[str, ...] | None] = {}
@@ -201,16 +257,24 @@ def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tupl
     return found
 
 
+TRIED = "try.computed"
+DRY_RUN = "dry_run"
+
+
 def _list_active_runs(
     workspace: Workspace, table: str, supersede: str | None, partitions: Sequence[str]
 ) -> list[ActiveRun]:
-    """Active runs on the table, as seen by a plan for these partitions that supersedes ``supersede``.
+    """Active runs that may change the table, as seen by a plan for these partitions that supersedes ``supersede``.
 
     A superseded run no longer claims the partitions of its successor, so only the last run of a chain must be named.
     It claims them again if its successor ended without a result.
     """
     known = {run.run_id: run for run in workspace.ledger.runs.list()}
-    runs = [run for run in known.values() if run.table == table and run.state in ACTIVE]
+    runs = [
+        run
+        for run in known.values()
+        if run.table == table and run.state in ACTIVE and find_kind(run.kind or "").changes_table
+    ]
     given_up: dict[str, frozenset[str]] = {}
     replacing = [(supersede, partitions)]
     replacing += [(run.supersedes, run.partitions) for run in known.values() if run.state not in WITHOUT_RESULT]

@@ -116,9 +116,11 @@ def _manifest_view(
         inputs=tuple(_input_view(pin, manifest.target.grain) for pin in manifest.inputs), verdicts=verdicts,
         estimate=_estimate_view(manifest.estimate),
         refs=(
-            base_tag(name), *sorted({tag for _, tag in input_tags(name, manifest.inputs)}), GUARD,
-            *([f"table {manifest.target.shadow}"] if manifest.target.shadow else []), run_branch(name),
-            candidate_branch(name, 1, "…"),  # the digest of its content is not known yet
+            base_tag(name), *sorted({tag for _, tag in input_tags(name, manifest.inputs)}),
+            *([GUARD] if manifest.chunks else []),
+            *([f"table {manifest.target.shadow}"] if manifest.target.shadow else []),
+            # the digest of the candidate's content is not known yet
+            *([run_branch(name), candidate_branch(name, 1, "…")] if manifest.chunks else []),
         ),
         new_columns={new.name: new.type for new in manifest.target.new_columns},
         publish=publish_view(manifest.publish) | describe_groups(manifest),

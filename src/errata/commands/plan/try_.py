@@ -12,16 +12,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from errata.approval.permissions import require_role
-from errata.commands.plan.plan import draft_plan
+from errata.commands.plan.plan import draft_plan, record_trial
 from errata.commands.plan.show import refused_view
 from errata.errors import ChunkError, ErrataError, OutOfMemory, PlanRefused, UsageError
 from errata.gate.diff.movements import build_metric_moves
-from errata.gate.verdict.findings import CandidateSummary
+from errata.gate.verdict.findings import BLOCK, CandidateSummary
 from errata.gate.verdict.judge import judge_candidate
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk, Manifest, Override, count_untouched_partitions
 from errata.model.partition import format_partition_list, format_ranges
 from errata.model.product import Role
+from errata.model.product.rules import with_expected_rows
 from errata.planning.build import Plan
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.request import RULES, Request
@@ -47,7 +48,8 @@ def try_partitions(
     workspace.engines.start_early()
     with workspace.ledger.or_empty() as ledger:
         plan = _draft_trial(replace(workspace, ledger=ledger), _build_request(product, actor, partitions))
-    manifest = plan.manifest
+    # how many rows a whole run writes says nothing about a trial of some partitions
+    manifest = plan.manifest and replace(plan.manifest, checks=with_expected_rows(plan.manifest.checks, None))
     if manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
         raise PlanRefused(
@@ -74,6 +76,7 @@ def try_partitions(
             facts = CandidateSummary(made, manifest.target.columns, is_trial=True)
             verdict = judge_candidate(manifest, numbers, facts)
             found = measurer.diff(manifest, TRIAL, base, manifest.partitions, sample, numbers)
+    record_trial(workspace, actor, manifest, is_blocked=any(check.level == BLOCK for check in verdict.checks))
     return TryView(
         product=manifest.product,
         transform=f"{manifest.code.call} {manifest.code.version}",

@@ -12,6 +12,7 @@ from errata.approval.release import (
     find_release_cutoff,
     load_judged_candidate,
     not_validated_error,
+    refuse_checking_run,
     released_view,
 )
 from errata.canonical import parse_digest
@@ -32,6 +33,7 @@ def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | N
     refuse_requester(workspace, actor, run.planned_by, "release", run.run_id)
     context = workspace.open_run(run.run_id, actor)
     run, manifest = context.run, context.manifest
+    refuse_checking_run(workspace, actor, run, manifest, "release")
     found = load_judged_candidate(workspace, run)
     if run.state not in PUBLISHABLE_STATES or found is None or not found.verdict.passed:
         raise audit_refusal(workspace, actor, run, "release", not_validated_error(run, "release", found))

@@ -12,18 +12,21 @@ from errata.approval.release import find_release_digest
 from errata.canonical import digest_of, to_plain
 from errata.commands.publish.preview import update_previews
 from errata.commands.situation import hint_next_step
-from errata.errors import NeedsAcceptance, StateRefused, ValidationRejected
+from errata.errors import Differs, NeedsAcceptance, StateRefused, ValidationRejected
 from errata.failpoints import failpoint
 from errata.gate.candidate import assemble_candidate, describe_candidate, measure_candidate, require_adopted_chunks
 from errata.gate.threshold_changes import change_thresholds, list_rules, read_threshold_changes, with_current_thresholds
 from errata.gate.verdict.acceptance import find_open_warnings, format_accept_command
-from errata.gate.verdict.findings import BLOCK, CandidateSummary
+from errata.gate.verdict.findings import BLOCK, OK, CandidateSummary
 from errata.gate.verdict.judge import Verdict, judge_candidate
 from errata.gate.warnings import accept_warnings, find_valid_acceptances
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord, VerdictRecord
 from errata.live_writers.freeze import freeze_partitions
 from errata.live_writers.rebase import rebase_if_written
 from errata.model.audit import Actor
+from errata.model.kind import ATTEST, RECONCILE
+from errata.model.manifest import Manifest
+from errata.model.partition import format_partition_list, sort_oldest_first
 from errata.model.product import Role
 from errata.model.rebase import apply_recounts
 from errata.model.run import RunState, find_judged_state
@@ -62,6 +65,8 @@ def validate_run(
     recover_open_intents(workspace, actor, run.table)
     context = workspace.open_run(run.run_id, actor)
     run, manifest = context.run, context.manifest
+    if decides and not manifest.changes_table:
+        raise _refuse_decision(context, deed)
     candidate = _find_measured_candidate(context) if run.state in (*_JUDGEABLE_STATES, S.PART_PUBLISHED) else None
     # assemble an expired candidate of a partly published run again, because its rest is still to be published
     is_lost = run.state is S.PART_PUBLISHED and candidate is None
@@ -88,7 +93,8 @@ def _judge_candidate(
         candidate = assemble_candidate(context, chunks)
         sweep_refs(context.workspace, context.actor, context.run.table)
     # before the measurement, so that rows of erased subjects never reach a verdict
-    check_candidate_erasure(context, candidate)
+    if context.manifest.kind != RECONCILE:  # main itself is what it is, and nothing of it is published again
+        check_candidate_erasure(context, candidate)
     measurements = measure_candidate(context, candidate)
     facts = describe_candidate(context.workspace, context.manifest, candidate)
     if thresholds is not None:
@@ -134,7 +140,10 @@ def _report_recorded_verdict(
         )
         workspace.ledger.audit.record_refusal(run.run_id, actor, "validate", error.message)
         raise error
-    return recorded_verdict_view(workspace, run, verdict, candidate)
+    view = recorded_verdict_view(workspace, run, verdict, candidate)
+    if run.state is S.DIFFERS:
+        raise _differs_error(workspace.ledger.runs.manifest(run.run_id, actor), run, view)
+    return view
 
 
 def recorded_verdict_view(
@@ -154,6 +163,7 @@ def recorded_verdict_view(
         release_digest=find_release_digest(workspace, run),
         single_user=workspace.project.single_user,
         late_inputs=read_late_inputs(workspace, run),
+        kind=workspace.ledger.runs.manifest(run.run_id).kind,
     )
 
 
@@ -181,7 +191,7 @@ def _record_live_writes(context: RunContext) -> tuple[str, ...]:
 def _record_verdict(
     context: RunContext, candidate: CandidateRecord, facts: CandidateSummary, measurements: tuple[Measurement, ...]
 ) -> ValidateView:
-    run = context.run
+    run, manifest = context.run, context.manifest
     verdict = judge_candidate(context.manifest, measurements, facts)
     if accepted := find_valid_acceptances(context.workspace, run, verdict):
         verdict = judge_candidate(context.manifest, measurements, facts, accepted)
@@ -193,18 +203,22 @@ def _record_verdict(
         and (before.candidate_n, before.thresholds_digest) == (candidate.n, thresholds)
         and [dict(check) for check in before.checks] == [dict(check) for check in checks]
         # a run that earlier code rejected for warnings alone is judged again
-        and run.state in (S.PART_PUBLISHED, find_judged_state(checks, passed=verdict.passed))
+        and run.state
+        in (S.PART_PUBLISHED, find_judged_state(checks, passed=verdict.passed, changes_table=manifest.changes_table))
     )
     if not already:
         context.ledger.candidates.record_verdict(
-            run.run_id, candidate.n, verdict.passed, checks, thresholds, context.actor
-        )
+            run.run_id, candidate.n, verdict.passed, checks, thresholds, context.actor,
+            changes_table=manifest.changes_table,
+        )  # fmt: skip
         failpoint("validate.after_verdict")
     context = context.reload()
     run = context.run
     update_previews(context, candidate, passed=verdict.passed)
     if not before:
         notice_late_inputs(context, context.manifest.partitions, "validate")
+    if not manifest.changes_table:
+        sweep_refs(context.workspace, context.actor, run.table)  # the run has ended; the diff of it was kept
     view = ValidateView(
         run_id=run.run_id,
         state=run.state.value,
@@ -214,17 +228,51 @@ def _record_verdict(
         candidate=candidate.branch,
         checks=checks,
         measured=len(measurements),
-        conflicts=() if before else _record_live_writes(context),
+        conflicts=_record_live_writes(context) if manifest.changes_table and not before else (),
         thresholds=_list_threshold_changes(context.workspace, run),
         release_digest=find_release_digest(context.workspace, run),
         single_user=context.workspace.project.single_user,
         late_inputs=read_late_inputs(context.workspace, run),
+        kind=manifest.kind,
     )
     if verdict.passed:
         return view
+    if not manifest.changes_table:
+        raise _differs_error(manifest, run, view)
     target, partitions = context.manifest.target, context.manifest.partitions
     again = plan_again_command(run.product, run.run_id, target.grain, partitions)
     raise _not_passed_error(verdict, view, again)
+
+
+def _refuse_decision(context: RunContext, deed: str) -> StateRefused:
+    error = StateRefused(
+        f"{deed} of {context.run_id} was refused; a run of kind {context.manifest.kind} publishes nothing, so there is "
+        "nothing to decide about",
+        state="nothing was changed",
+        hint=f"errata validate {context.run_id}",
+        run_id=context.run_id,
+    )
+    context.ledger.audit.record_refusal(context.run_id, context.actor, "validate", error.message)
+    return error
+
+
+def _differs_error(manifest: Manifest, run: RunRecord, view: ValidateView) -> Differs:
+    """What differs in main, where, and the plan that would correct it."""
+    problems = [check for check in view.checks if check["level"] != OK]
+    where = sort_oldest_first(
+        manifest.target.grain, {str(check["partition"]) for check in problems if check["partition"]}
+    )
+    scope = format_partition_list(manifest.target.grain, where or manifest.partitions)
+    names = ", ".join(dict.fromkeys(str(check["name"]) for check in problems))
+    within = f" in {plural(len(where), 'partition')}" if where else ""
+    first = problems[0]
+    look = f"errata diff {run.run_id}" if manifest.kind == ATTEST else f"errata report {run.run_id} -o report.html"
+    return Differs(
+        f"{run.table} differs{within}, by {names}; first: {first['partition'] or 'all'}: {first['message']}",
+        state="nothing was changed",
+        hint=f'{look}\nto correct it: errata plan {run.product} --partitions {scope} --reason "…"',
+        validation=view,
+    )
 
 
 def _not_passed_error(verdict: Verdict, view: ValidateView, again: str) -> ValidationRejected:

@@ -9,8 +9,9 @@ from errata.errors import StateRefused
 from errata.gate.diff.kept_diff import KEPT_ROWS, DiffKeeper, KeptDiff
 from errata.gate.diff.movements import build_metric_moves
 from errata.ledger import CandidateRecord, CandidateState, RunRecord
+from errata.model.diff import SAME, Diff, PartitionDiff, SchemaDiff
 from errata.model.manifest import Manifest, count_untouched_partitions
-from errata.ports.measure import Measurement
+from errata.ports.measure import CANDIDATE, ROW_COUNT, Measurement
 from errata.views.diff import DiffView
 from errata.workspace import RunContext, Workspace
 
@@ -31,7 +32,7 @@ def compare_candidate(context: RunContext, candidate: CandidateRecord, scope: Se
     """Compare the candidate with the prior output, or read the diff that an earlier look kept."""
     manifest, target = context.manifest, context.manifest.target
     stored = context.ledger.candidates.measurements(context.run_id, candidate.n)
-    found = _find_diff(context, candidate, scope, sample, stored)
+    found = find_candidate_diff(context, candidate, scope, sample, stored)
     return DiffView(
         context.run_id,
         context.run.product,
@@ -46,7 +47,7 @@ def compare_candidate(context: RunContext, candidate: CandidateRecord, scope: Se
     )
 
 
-def _find_diff(
+def find_candidate_diff(
     context: RunContext,
     candidate: CandidateRecord,
     scope: Sequence[str],
@@ -54,6 +55,8 @@ def _find_diff(
     stored: tuple[Measurement, ...],
 ) -> KeptDiff:
     """The kept diff if it has enough sample rows, otherwise a new one; columns classified since are masked as well."""
+    if candidate.snapshot_id == candidate.base_snapshot_id:
+        return _describe_same(scope, stored)
     masked = list_masked_columns(context.workspace, context.manifest)
     keeper = DiffKeeper(context, candidate, masked, scope)
     kept = keeper.load()
@@ -69,6 +72,14 @@ def _find_diff(
     if kept is None:
         keeper.keep(KeptDiff(replace(diff, sample=diff.sample[:KEPT_ROWS]), outside))
     return KeptDiff(diff, outside)
+
+
+def _describe_same(scope: Sequence[str], stored: Sequence[Measurement]) -> KeptDiff:
+    """The diff of main with itself, for a run that judged main as it is; nothing needs to be read for it."""
+    rows = {one.partition: int(one.value or 0) for one in stored if (one.scope, one.name) == (CANDIDATE, ROW_COUNT)}
+    counts = [(name, rows.get(name, 0)) for name in scope]
+    partitions = tuple(PartitionDiff(name, count, count, 0, 0, 0, count, SAME) for name, count in counts)
+    return KeptDiff(Diff(SchemaDiff(), partitions, {}, notes=("nothing was computed: main is judged as it is",)), None)
 
 
 def list_masked_columns(workspace: Workspace, manifest: Manifest) -> tuple[str, ...]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from errata.model.kind import MIGRATE
 from errata.model.manifest import Manifest, TargetPin
 from errata.model.product import Check, Comparison, Control, Distribution, Metric, Reconciliation
 from errata.ports.measure import ROW_COUNT
 
-RESERVED = frozenset({"accounting", "adopted", "completeness", "empty", "foreign", "quarantine", "schema"})
+RESERVED = frozenset(
+    {"accounting", "adopted", "attest", "completeness", "empty", "foreign", "migrate", "quarantine", "schema"}
+)
 """Names of built-in rules, which a user's rule cannot have."""
+ADDED, REMOVED, CHANGED = "attest.added", "attest.removed", "attest.changed"
+"""Measurements of an attestation: rows that only the new output has, that only main has, and that differ."""
 
 
 def check_measure(check: Check) -> str:
@@ -43,6 +48,17 @@ def shares_measure(rule: Distribution) -> str:
 def quantile_measure(rule: Distribution, quantile: str) -> str:
     """Name of one quantile's measurement."""
     return f"distribution.{rule.name} {quantile}"
+
+
+def find_migrated_input(manifest: Manifest) -> str | None:
+    """The input whose rows a migration takes over and compares; None for other runs, or if it was overridden."""
+    if manifest.kind != MIGRATE or manifest.has_override("kind"):
+        return None
+    return next(
+        pin.name
+        for pin in manifest.inputs
+        if pin.kind == "table" and pin.partition and not pin.own and pin.location != manifest.target.table
+    )
 
 
 def content_columns(manifest: Manifest) -> tuple[str, ...]:

@@ -18,7 +18,13 @@ from collections.abc import Iterable, Mapping
 from errata.errors import UsageError
 from errata.gate.measure.checks import build_check_scan
 from errata.gate.measure.distribution import DistributionScan, build_distribution_scan
-from errata.gate.measure.names import RESERVED, compare_measure, content_columns, control_measure
+from errata.gate.measure.names import (
+    RESERVED,
+    compare_measure,
+    content_columns,
+    control_measure,
+    find_migrated_input,
+)
 from errata.gate.measure.reconcile import build_grouped_totals, build_partition_totals
 from errata.gate.rules.expressions import parse_aggregate
 from errata.model.manifest import InputPin, Manifest
@@ -100,13 +106,15 @@ def _iterate_input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterab
                 f"snapshot, found {len(pins[rule.input].snapshots)}, because reference is {pins[rule.input].reference}",
                 key="input",
             )
-    for name in sorted({rule.input for rule in manifest.reconcile}):
+    migrated = find_migrated_input(manifest)
+    for name in sorted({rule.input for rule in manifest.reconcile} | ({migrated} if migrated else set())):
         rules = [rule for rule in manifest.reconcile if rule.input == name]
         types = _declared_types(pins[name])
         groups = build_grouped_totals(rules, "source", types)
         # an input that is read whole has no partitions to count rows by
         sums = {} if pins[name].partition is None else {**count, **build_partition_totals(rules, "source", types)}
-        yield Scan(input_scope(name), sums, groups=groups)
+        content = content_columns(manifest) if name == migrated else ()
+        yield Scan(input_scope(name), sums, content=content, groups=groups)
     # a percentage limit on quarantined rows needs the total; screened inputs get it from their row accounts
     for name in sorted({one.name for one in manifest.row_limits} - {rule.input for rule in manifest.reconcile}):
         pin = pins.get(name)

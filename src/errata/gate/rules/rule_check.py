@@ -45,10 +45,10 @@ def find_flaws(manifest: Manifest) -> tuple[Flaw, ...]:
     )
 
 
-def list_rule_inputs(manifest: Manifest) -> set[str]:
+def list_rule_inputs(judged_by: Manifest | Product) -> set[str]:
     """Inputs that rules refer to."""
-    looked_up = {check.references.input for check in manifest.checks if check.references is not None}
-    return looked_up | {rule.input for rule in manifest.reconcile}
+    looked_up = {check.references.input for check in judged_by.checks if check.references is not None}
+    return looked_up | {rule.input for rule in judged_by.reconcile}
 
 
 def build_bare_manifest(product: Product, columns: Mapping[str, str], column_type: str) -> Manifest:

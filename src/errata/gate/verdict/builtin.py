@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from errata.gate.verdict.findings import BLOCK, OK, WARN, CandidateSummary, MeasurementIndex, build_unmeasured
+from errata.model.kind import RECONCILE
 from errata.model.manifest import Manifest
 from errata.ports.measure import CANDIDATE, CONTROL, PRIOR, ROW_COUNT, input_scope
 from errata.views.checks import CheckResult
@@ -21,10 +22,16 @@ def judge_whole_candidate(
 def judge_partition(
     partition: str, manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary
 ) -> Iterator[CheckResult]:
-    """Judge one partition."""
+    """Judge one partition; main as it is has no adopted output."""
+    if manifest.kind != RECONCILE:
+        yield from judge_output(partition, numbers, facts)
+    yield _judge_empty(partition, manifest, numbers)
+
+
+def judge_output(partition: str, numbers: MeasurementIndex, facts: CandidateSummary) -> Iterator[CheckResult]:
+    """Judge whether the candidate has exactly the output that the run adopted for a partition."""
     yield _judge_completeness(partition, facts)
     yield _judge_adopted(partition, numbers, facts)
-    yield _judge_empty(partition, manifest, numbers)
 
 
 def _judge_schema(manifest: Manifest, facts: CandidateSummary) -> CheckResult:

@@ -3,7 +3,8 @@
 Every rule gives ok, warn or block for each partition it applies to. A candidate passes when nothing blocks and every
 warning was accepted; a block cannot be accepted. Built-in rules: ``schema``, ``completeness`` (each planned partition
 has adopted output), ``adopted`` (the candidate has exactly the adopted rows), ``empty`` (a partition has no rows, but
-had some before or has some in its inputs) and ``foreign`` (a scan found rows of partitions outside the run).
+had some before or has some in its inputs) and ``foreign`` (a scan found rows of partitions outside the run). Two more
+compare all rows: ``attest`` with main, ``migrate`` with the source.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from decimal import localcontext
 from types import MappingProxyType
 
-from errata.gate.verdict.builtin import judge_partition, judge_whole_candidate
+from errata.gate.verdict.builtin import judge_output, judge_partition, judge_whole_candidate
 from errata.gate.verdict.checks import judge_check
 from errata.gate.verdict.compare import judge_comparison
 from errata.gate.verdict.control import judge_control
@@ -21,6 +22,8 @@ from errata.gate.verdict.distribution import judge_distribution
 from errata.gate.verdict.findings import BLOCK, WARN, CandidateSummary, MeasurementIndex
 from errata.gate.verdict.reconcile import index_groups, judge_reconciliation
 from errata.gate.verdict.row_counts import judge_rows
+from errata.gate.verdict.same_rows import judge_attestation, judge_migration
+from errata.model.kind import ATTEST, RECONCILE
 from errata.model.manifest import Manifest
 from errata.ports.measure import Measurement
 from errata.views.checks import CheckResult
@@ -63,6 +66,15 @@ def judge_candidate(
 
 def _iterate_results(manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary) -> Iterator[CheckResult]:
     yield from judge_whole_candidate(manifest, numbers, facts)
+    if manifest.kind == ATTEST:
+        yield from _iterate_attestation(manifest, numbers, facts)
+    else:
+        yield from _iterate_rules(manifest, numbers, facts)
+        if manifest.kind != RECONCILE:  # main says nothing about the rows that a run would read or set aside
+            yield from judge_rows(manifest, numbers, facts)
+
+
+def _iterate_rules(manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary) -> Iterator[CheckResult]:
     for check in manifest.checks:
         if check.per == "run":
             yield judge_check(check, None, manifest, numbers)
@@ -73,15 +85,30 @@ def _iterate_results(manifest: Manifest, numbers: MeasurementIndex, facts: Candi
             yield judge_reconciliation(rule, None, numbers, groups)
     for partition in manifest.partitions:
         yield from judge_partition(partition, manifest, numbers, facts)
+        if migrated := judge_migration(partition, manifest, numbers):
+            yield migrated
         for check in manifest.checks:
             if check.per != "run":
                 yield judge_check(check, partition, manifest, numbers)
         for rule in balances:
             yield judge_reconciliation(rule, partition, numbers, groups)
-        for comparison in manifest.compare:
-            yield judge_comparison(comparison, partition, numbers)
-        for control in manifest.control:
-            yield judge_control(control, partition, manifest, numbers)
-        for distribution in manifest.distribution:
-            yield judge_distribution(distribution, partition, manifest, numbers)
-    yield from judge_rows(manifest, numbers, facts)
+        yield from _iterate_comparisons(partition, manifest, numbers)
+
+
+def _iterate_comparisons(partition: str, manifest: Manifest, numbers: MeasurementIndex) -> Iterator[CheckResult]:
+    """Rules that compare a partition with what was there before, or with comparable partitions."""
+    for comparison in manifest.compare:
+        yield judge_comparison(comparison, partition, numbers)
+    for control in manifest.control:
+        yield judge_control(control, partition, manifest, numbers)
+    for distribution in manifest.distribution:
+        yield judge_distribution(distribution, partition, manifest, numbers)
+
+
+def _iterate_attestation(
+    manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary
+) -> Iterator[CheckResult]:
+    """Only whether the output is complete and the same as main: other rules were judged when main was published."""
+    for partition in manifest.partitions:
+        yield from judge_output(partition, numbers, facts)
+        yield judge_attestation(partition, numbers)

@@ -239,6 +239,8 @@ _REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
     "run.validated": _replay_verdict,
     "run.rejected": _replay_verdict,
     "run.needs_acceptance": _replay_verdict,
+    "run.attested": _replay_verdict,
+    "run.differs": _replay_verdict,
     "verdict.recorded": _replay_verdict,
     "warning.accepted": _replay_warning,
     "run.released": _replay_release,

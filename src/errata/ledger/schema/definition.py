@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from errata.ledger.privacy.pseudonyms import PersonalJson, PersonName, SealedText
 
-KNOWN_VERSIONS = ("0007", "0008", "0009")
+KNOWN_VERSIONS = ("0007", "0008", "0009", "0010")
 LATEST_VERSION = KNOWN_VERSIONS[-1]
 
 PARTIAL_INDEXES = {
@@ -135,6 +135,7 @@ run = Table(
     Column("updated_at", Text, nullable=False),
     _audit_seq_column(),
     Column("supersedes", Text),  # as the manifest says, so that successors are found without reading manifests
+    Column("kind", Text),  # as the manifest says, which a trigger makes sure of
     Index("ix_run_table_name", "table_name", "state"),
     Index("ix_run_supersedes", "supersedes"),
 )

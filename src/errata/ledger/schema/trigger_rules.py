@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Literal
 
 from errata.ledger.records import CandidateState
+from errata.model.kind import CHECKING_KINDS
 from errata.model.run import ATTEMPT_MOVES, CHUNK_MOVES, PUBLICATION_MOVES, RUN_MOVES
 
 APPEND_ONLY = (
@@ -46,8 +47,9 @@ CANDIDATE_MOVES = {
 class Constraint:
     """Refuse an insert, update or delete on ``table`` when ``refused_when`` is true (always, when it is empty).
 
-    ``refused_when`` is SQL for both databases, except for three placeholders: ``$differs`` (unequal, also where one
-    side is null), ``$from`` and ``$to`` (of the move in an audit ``body``).
+    ``refused_when`` is SQL for both databases, except for four placeholders: ``$differs`` (unequal, also where one
+    side is null), ``$from`` and ``$to`` (of the move in an audit ``body``), and ``$kind`` (of the run, in the sealed
+    ``content`` of a manifest).
     """
 
     name: str
@@ -88,7 +90,7 @@ def _iterate_append_only() -> Iterator[Constraint]:
 
 
 _FIXED_COLUMNS = {
-    "run": "run_id manifest_digest product table_name partitions planned_by reason planned_at supersedes",
+    "run": "run_id manifest_digest product table_name partitions planned_by reason planned_at supersedes kind",
     "chunk": "run_id chunk_id position partitions rows bytes wave origin",
     "attempt": "run_id chunk_id fence owner host pid process_started started_at",
     "candidate": "run_id n branch digest at",
@@ -122,6 +124,9 @@ _ITS_CHUNK = (
     "FROM chunk WHERE run_id = NEW.run_id AND chunk_id = NEW.chunk_id AND fence = NEW.fence AND state = 'running'"
 )
 
+_CHECKING = f"IN ({', '.join(repr(name) for name in CHECKING_KINDS)})"
+_RUN_CHECKS = f"COALESCE(NEW.kind, '') {_CHECKING}"
+
 _TABLE_CONSTRAINTS = (
     Constraint(
         "audit_chain",
@@ -145,6 +150,14 @@ _TABLE_CONSTRAINTS = (
         f"NEW.state <> 'planned' OR NOT EXISTS ({_NEWEST} AND $from IS NULL AND $to = 'planned')",
         "a run starts as planned, with its audit entry",
     ),
+    # the kind decides what the run may do, so it is the sealed one and never changes
+    Constraint(
+        "run_kind",
+        "run",
+        "insert",
+        "NEW.kind $differs (SELECT $kind FROM manifest WHERE digest = NEW.manifest_digest)",
+        "a run has the kind that its manifest says",
+    ),
     # every update of a run counts as a move, also one that keeps its state
     Constraint("run_move", "run", "update", _unknown_move_sql("run"), "this move is not allowed"),
     Constraint(
@@ -153,6 +166,29 @@ _TABLE_CONSTRAINTS = (
         "update",
         f"NOT EXISTS ({_NEWEST} AND seq > OLD.audit_seq AND $from = OLD.state AND $to = NEW.state)",
         "a move needs the audit entry that names it",
+    ),
+    Constraint(
+        "run_unapproved",
+        "run",
+        "update",
+        f"OLD.state = 'planned' AND NEW.state = 'running' AND NOT ({_RUN_CHECKS})",
+        "a run that may change its table starts with an approval",
+    ),
+    Constraint(
+        "run_checks_only",
+        "run",
+        "update",
+        # every way to a publication begins with one of these moves
+        "OLD.state IN ('running', 'staged') AND NEW.state IN ('validated', 'needs_acceptance', 'rejected')"
+        f" AND {_RUN_CHECKS}",
+        "a run of this kind changes nothing, so it is never released or published",
+    ),
+    Constraint(
+        "run_answers",
+        "run",
+        "update",
+        f"OLD.state = 'staged' AND NEW.state IN ('attested', 'differs') AND NOT ({_RUN_CHECKS})",
+        "only a run that changes nothing ends with its verdict",
     ),
     Constraint(
         "approval_digest",
@@ -222,6 +258,13 @@ _TABLE_CONSTRAINTS = (
         "its candidate is judged, the numbers stay",
     ),
     Constraint("publication_start", "publication", "insert", "NEW.state <> 'intended'", "intent comes first"),
+    Constraint(
+        "publication_of_check",
+        "publication",
+        "insert",
+        f"EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id AND kind {_CHECKING})",  # noqa: S608
+        "a run of this kind changes nothing, so it is never published",
+    ),
     Constraint(
         "publication_settled",
         "publication",

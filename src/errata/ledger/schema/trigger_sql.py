@@ -53,6 +53,7 @@ _SQLITE_WORDS = {
     "differs": "IS NOT",
     "from": "json_extract(body, '$.move.from')",
     "to": "json_extract(body, '$.move.to')",
+    "kind": "json_extract(CAST(content AS TEXT), '$.kind')",
 }
 
 _SQLITE_HEAD_TRIGGER = """\
@@ -82,6 +83,7 @@ _POSTGRES_WORDS = {
     "differs": "IS DISTINCT FROM",
     "from": "(body::json #>> '{move,from}')",
     "to": "(body::json #>> '{move,to}')",
+    "kind": "(convert_from(content, 'UTF8')::json ->> 'kind')",
 }
 _HEAD_TRIGGER_BODY = "BEGIN UPDATE audit_head SET seq = NEW.seq, hash = NEW.hash; RETURN NULL; END"
 # The bits of pg_trigger.tgtype.

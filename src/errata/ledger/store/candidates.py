@@ -41,16 +41,24 @@ class Candidates(Store):
     """Candidates, measurements and verdicts."""
 
     def intend(
-        self, run_id: str, digest: str, actor: Actor, detail: Mapping[str, Any] | None = None
+        self,
+        run_id: str,
+        digest: str,
+        actor: Actor,
+        detail: Mapping[str, Any] | None = None,
+        *,
+        branch: str | None = None,
     ) -> CandidateRecord:
-        """Record the intent to assemble the next candidate from the adopted set ``digest``."""
+        """Record the intent to assemble the next candidate from the adopted set ``digest``.
+
+        ``branch`` is the ref of a snapshot that exists already and is judged as it is (default: a new branch).
+        """
 
         def work(tx: Tx) -> CandidateRecord:
             require_state(find_run(tx.conn, run_id), _CAN_ASSEMBLE, "candidate.intended")
             last = tx.conn.execute(select(func.max(candidate.c.n)).where(candidate.c.run_id == run_id)).scalar()
             n = (last or 0) + 1
-            branch = candidate_branch(run_id, n, digest)
-            body = {"n": n, "branch": branch, "digest": digest}
+            body = {"n": n, "branch": branch or candidate_branch(run_id, n, digest), "digest": digest}
             told = body | {"detail": digest_of(detail or {})}
             seq = append_entry(tx, actor, "candidate.intended", run_id, told).seq
             row = body | {"run_id": run_id, "state": "intended", "detail": to_json_text(detail or {})}
@@ -148,8 +156,12 @@ class Candidates(Store):
         checks: Sequence[Mapping[str, Any]],
         thresholds_digest: str,
         actor: Actor,
+        *,
+        changes_table: bool = True,
     ) -> VerdictRecord:
         """Record the verdict and move the run to validated, needs_acceptance or rejected, in one transaction.
+
+        A run that does not change its table is moved to attested or differs.
 
         A validated run that passes again (a new candidate on a newer head) keeps its state. A partly published run
         keeps its state with any verdict.
@@ -164,7 +176,8 @@ class Candidates(Store):
                 "n": n, "passed": passed, "snapshot_id": made.snapshot_id, "thresholds_digest": thresholds_digest,
                 "checks_digest": digest_of(current_registry().conceal_for_row(to_plain(list(checks)))),
             }  # fmt: skip
-            seq = _append_verdict(tx, run, find_judged_state(checks, passed=passed), actor, body)
+            state = find_judged_state(checks, passed=passed, changes_table=changes_table)
+            seq = _append_verdict(tx, run, state, actor, body)
             row = {
                 "run_id": run_id, "candidate_n": n, "passed": passed, "checks": to_json_text(list(checks)),
                 "thresholds_digest": thresholds_digest, "person": actor.person, "at": tx.at, "audit_seq": seq,

@@ -74,6 +74,7 @@ class Runs(Store):
                 "updated_at": tx.at,
                 "audit_seq": entry.seq,
                 "supersedes": content.get("supersedes"),
+                "kind": content.get("kind"),
             }
             tx.conn.execute(run_table.insert(), row)
             if chunks:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from errata.model.product.completeness import Completeness
 from errata.model.product.product import (
+    LINEAGE_BY_DEFAULT,
     LINEAGE_COLUMNS,
     READ_AT_ITS_TIME,
     Freeze,
     Groups,
     Input,
     Merge,
+    Policy,
     Product,
     Protect,
     Publish,
@@ -37,6 +39,7 @@ from errata.model.product.rules import (
 
 __all__ = [
     "INEXACT",
+    "LINEAGE_BY_DEFAULT",
     "LINEAGE_COLUMNS",
     "PII_KINDS",
     "READ_AT_ITS_TIME",
@@ -57,6 +60,7 @@ __all__ = [
     "Merge",
     "Metric",
     "Person",
+    "Policy",
     "Product",
     "Project",
     "Protect",

@@ -42,7 +42,10 @@ LINEAGE_COLUMNS = (
     "processing_mode",
     "reference_data_version",
     "restatement_reason",
+    "produced_at",
 )
+LINEAGE_BY_DEFAULT = LINEAGE_COLUMNS[:-1]
+"""What ``lineage_columns: true`` means; ``produced_at`` came later and is named where a table has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +207,19 @@ class Publish:
 
 
 @dataclass(frozen=True, slots=True)
+class Policy:
+    """What a plan needs before it is accepted."""
+
+    require: Annotated[
+        tuple[Annotated[str, OneOf("dry_run", "canary")], ...],
+        Key("dry_run: a trial of the same code on record; canary: a canary in the plan."),
+    ] = ()
+    expected_rows: Annotated[
+        ScalarText | None, Key("Rows that a run may write: N, A..B, A.. or ..B (default: any number).")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class Product:
     """products/NAME.yaml: one governed product."""
 
@@ -222,12 +238,20 @@ class Product:
     distribution: tuple[Distribution, ...] = ()
     row_limits: Annotated[tuple[RowLimits, ...], NOT_A_KEY] = ()  # of quarantine, by input
     protect: Protect = field(default_factory=Protect)
+    policy: Policy = field(default_factory=Policy)
     lineage_columns: Annotated[tuple[str, ...], NOT_A_KEY] = ()
     consumers: tuple[Line, ...] = ()
+    live: Annotated[
+        tuple[Line, ...], Key("Registered live jobs: application names or ids, or names given to errata.live.")
+    ] = ()
     prove_determinism: Annotated[
         Count,
-        Key("Number of sample chunks to compute twice, at different parallelism.", "determinism.prove", needed=True),
+        Key("Number of sample chunks to compute twice, at different parallelism.", "determinism.prove"),
     ] = 0
+    repeatable: Annotated[
+        YesNo,
+        Key("Whether the same inputs, code and clock always give the same rows.", "determinism.repeatable"),
+    ] = True
     tolerance: Annotated[
         Mapping[Column, Amount],
         Key(

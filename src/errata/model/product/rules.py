@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
@@ -94,6 +96,38 @@ class Check:
     ] = ()
     # the expression states what is right instead of what is wrong
     must_hold: Annotated[bool, NOT_A_KEY] = False
+
+
+EXPECTED_ROWS = "expected_rows"
+"""Name of the check on the rows of a whole run, which a policy or a request asks for."""
+_ROW_SPAN = re.compile(r"(?P<least>\d{1,18})?(?P<dots>\.\.)?(?P<most>\d{1,18})?", re.ASCII)
+
+
+def build_expected_rows(text: str) -> Check | None:
+    """Check of the rows that a run writes: ``N``, ``A..B``, ``A..`` or ``..B``, inclusive; None for any other text.
+
+    >>> build_expected_rows("..500").threshold
+    Threshold(operator='mustBeLessOrEqualTo', operand='500', upper=None)
+    """
+    found = _ROW_SPAN.fullmatch(text.replace("_", "").strip())
+    if found is None or not (found["least"] or found["most"]) or (found["most"] and not found["dots"]):
+        return None
+    least, most = found["least"], found["most"]
+    if not found["dots"]:
+        threshold = Threshold("mustBe", least)
+    elif least and most:
+        threshold = Threshold("mustBeBetween", least, most)
+    else:
+        threshold = Threshold("mustBeGreaterOrEqualTo", least) if least else Threshold("mustBeLessOrEqualTo", most)
+    if least and most and int(least) > int(most):
+        return None
+    return Check(EXPECTED_ROWS, Metric.ROW_COUNT, threshold, per="run")
+
+
+def with_expected_rows(checks: Iterable[Check], wanted: Check | None) -> tuple[Check, ...]:
+    """These checks with this expectation in place of any other, or with none."""
+    others = tuple(check for check in checks if check.name != EXPECTED_ROWS)
+    return (*others, wanted) if wanted else others
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,20 @@ from errata.errors import UsageError
 from errata.model.approval import ApprovalRules
 from errata.model.graph.read_rule import Shift, is_aligned, is_wider
 from errata.model.partition import Grain, parse_list
-from errata.model.product import LINEAGE_COLUMNS, S3, Catalog, Comparison, Input, Product, Project, Target, Transform
+from errata.model.product import (
+    LINEAGE_BY_DEFAULT,
+    LINEAGE_COLUMNS,
+    S3,
+    Catalog,
+    Check,
+    Comparison,
+    Input,
+    Product,
+    Project,
+    Target,
+    Transform,
+)
+from errata.model.product.rules import EXPECTED_ROWS, build_expected_rows, with_expected_rows
 from errata.project.build.checks import build_checks
 from errata.project.build.completeness import check_completeness
 from errata.project.build.distribution import build_distributions
@@ -104,6 +117,9 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
     _check_locked(file, grain, report)
     _check_diff_columns(file, report)
     checks = build_checks(file.checks, file.inputs, grain, report)
+    if any(check.name == EXPECTED_ROWS for check in checks):
+        report.at(("checks",), f"the name {EXPECTED_ROWS} belongs to policy.expected_rows", found=False)
+    checks = with_expected_rows(checks, _build_policy_check(file, report))
     _check_target(file.target, project, report)
     throttle = build_throttle(file.throttle, report, project.throttle if project else None) if file.throttle else None
     product = narrow(
@@ -301,12 +317,24 @@ def _check_locked(file: ProductForm, grain: Grain, report: ProblemReport) -> Non
             report.at(("protect", "locked", n), f"expected a partition of grain {grain}{spans}")
 
 
+def _build_policy_check(file: ProductForm, report: ProblemReport) -> Check | None:
+    report.refuse_repeats(file.policy.require, ("policy", "require"))
+    if file.policy.expected_rows is None:
+        return None
+    check = build_expected_rows(file.policy.expected_rows)
+    if check is None:
+        report.at(("policy", "expected_rows"), "expected a number of rows: 5000, 1000..5000, 1000.. or ..5000")
+    return check
+
+
 def _check_diff_columns(file: ProductForm, report: ProblemReport) -> None:
     """Refuse a tolerance on columns that pair rows in a diff, and masking of the partition column."""
     partition = file.target.column
     for column in file.tolerance:
         if column in (partition, *file.target.key):
             report.at(("diff", "tolerance", column), "this column identifies rows; expected another", found=False)
+    if file.prove_determinism and not file.repeatable:
+        report.at(("determinism", "prove"), "expected no proof of a transform that is declared as not repeatable")
     report.refuse_repeats(file.classified, ("classified",))
     if partition in file.classified:
         n = file.classified.index(partition)
@@ -324,7 +352,7 @@ def _build_lineage(wanted: bool | tuple[str, ...], report: ProblemReport) -> tup
     if isinstance(wanted, tuple):
         report.refuse_repeats(wanted, ("lineage_columns",))
         return tuple(column for column in LINEAGE_COLUMNS if column in wanted)
-    return LINEAGE_COLUMNS if wanted else ()
+    return LINEAGE_BY_DEFAULT if wanted else ()
 
 
 def _check_unique_names(product: Product, report: ProblemReport) -> None:

@@ -109,6 +109,16 @@ class ReaderContract:
         subject.expire()
         assert not subject.history.commits(subject.table, "day", Grain.DAY, [FIRST]).complete
 
+    def test_history_of_any_partition_has_every_commit_and_main_from_its_head_back(self, subject: Subject) -> None:
+        """Each commit says which partitions it touched; the line has the snapshot that the search ended at."""
+        base = subject.pins.refs(subject.table)["main"]
+        subject.append((SECOND, "live", "1.00"))
+        middle = subject.pins.refs(subject.table)["main"]
+        subject.append((FIRST, "live", "1.00"))
+        found = subject.history.commits(subject.table, "day", Grain.DAY, None, since=base)
+        assert [sorted(one.touched) for one in found.commits] == [[FIRST], [SECOND]]
+        assert (found.line, found.complete) == ((subject.pins.refs(subject.table)["main"], middle, base), True)
+
     def test_a_compaction_is_a_replacement_that_keeps_the_rows(self, subject: Subject) -> None:
         """As many rows came as went."""
         subject.append((FIRST, "live", "1.00"))

@@ -11,7 +11,7 @@ from errata.cli.app.session import Session
 from errata.cli.render.gate import render_validation
 from errata.cli.render.layout import flow
 from errata.cli.render.publish import render_publish
-from errata.cli.render.run import format_run, is_staged, render_run
+from errata.cli.render.run import ends_with_verdict, format_run, is_staged, render_run
 from errata.errors import Rebased
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def run(
 
     Safe to start again, on any machine and any number of times: finished chunks are not computed again. --validate
     returns the exit code of the gate. It also publishes a product with publish.manual: false, if the acting person may
-    publish and the gate found nothing.
+    publish and the gate found nothing. A run of kind attest or reconcile always ends with its verdict.
 
     Example: errata run bf-20260214-daily-revenue-7f3a21c0 --parallel 4
     """
@@ -44,7 +44,7 @@ def run(
             client.require_unattended(run, as_=session.person)
         while True:
             view = client.run(run, parallel=parallel, max_chunks=max_chunks, as_=session.person)
-            if not (validate or publish) or not is_staged(view):
+            if not (validate or publish or ends_with_verdict(view)) or not is_staged(view):
                 break
             try:
                 _validate_and_publish(session, client, view, publish=publish)
@@ -61,7 +61,7 @@ def _validate_and_publish(session: Session, client: Client, view: RunView, *, pu
         session.narrate(line)
     with session.show_spinner(f"validating {view.run_id}"):
         verdict = client.validate(view.run_id, as_=session.person)
-    if not publish and not client.publishes_itself(view.run_id, as_=session.person):
+    if ends_with_verdict(view) or (not publish and not client.publishes_itself(view.run_id, as_=session.person)):
         session.answer_about(client, verdict, lambda width: render_validation(verdict, width))
         return
     session.narrate(render_validation(verdict, session.width)[0])

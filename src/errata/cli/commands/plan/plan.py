@@ -30,7 +30,7 @@ PartitionList = Annotated[
         "--partitions", metavar="LIST", help="List instead of a range: 2026-01-03,2026-01-10..2026-01-14 (inclusive)."
     ),
 ]
-Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="Kind of correction, recorded with the run.")]
+Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="Kind of run, such as restate, attest or reconcile.")]
 OrderOption = Annotated[
     Order | None,
     typer.Option(
@@ -58,6 +58,11 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--override", metavar="RULE=WHY", help="Override a guardrail, with a reason; repeatable."),
 ]
+ExpectedRows = Annotated[
+    str | None,
+    typer.Option("--expected-rows", metavar="SPAN", help="Rows the run may write: N, A..B, A.. or ..B."),
+]
+Explain = Annotated[bool, typer.Option("--explain", help="Show each stage and what it reads and writes.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan without saving it.")]
 
 
@@ -76,6 +81,8 @@ def plan(
     restore: Restore = None,
     supersede: Supersede = None,
     override: Overrides = None,
+    expected_rows: ExpectedRows = None,
+    explain: Explain = False,
     dry_run: DryRun = False,
 ) -> None:
     """Plan a correction and submit it for approval.
@@ -118,6 +125,8 @@ def plan(
                 supersede=supersede,
                 overrides=overrides,
                 restore=restore,
+                expected_rows=expected_rows,
+                explain=explain,
                 dry_run=dry_run,
                 as_=session.person,
             )

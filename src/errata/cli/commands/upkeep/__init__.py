@@ -7,6 +7,7 @@ import typer
 from errata.cli.app.register import command
 from errata.cli.commands.upkeep.audit import (
     audit_erase_person,
+    audit_gaps,
     audit_head,
     audit_keygen,
     audit_log,
@@ -24,6 +25,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands of this section."""
     audit = typer.Typer(help="Read, verify and sign the audit log.", rich_markup_mode=None)
     command(audit, "verify")(audit_verify)
+    command(audit, "gaps")(audit_gaps)
     command(audit, "log")(audit_log)
     command(audit, "head")(audit_head)
     command(audit, "keygen")(audit_keygen)

@@ -1,4 +1,4 @@
-"""`errata audit verify`, `log`, `head`, `keygen`, `erase-person`."""
+"""`errata audit verify`, `gaps`, `log`, `head`, `keygen`, `erase-person`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import typer
 from errata.cli.app.session import Session
 from errata.cli.commands.compute.control import DECLINED
 from errata.cli.commands.look.status import SomeRun
-from errata.cli.render.audit import render_audit, render_erased_person, render_head, render_key, render_log
+from errata.cli.render.audit import (
+    render_audit,
+    render_erased_person,
+    render_gaps,
+    render_head,
+    render_key,
+    render_log,
+)
 
 
 def audit_verify(
@@ -35,6 +42,24 @@ def audit_verify(
         view = client.audit_verify(heads=[_resolve_path(session, one) for one in head or ()],
                                    keys=[_resolve_path(session, one) for one in key or ()])  # fmt: skip
     session.answer(view, lambda width: render_audit(view, width))
+    return 0 if view.ok else 1
+
+
+def audit_gaps(
+    session: Session,
+    product: Annotated[str | None, typer.Argument(metavar="[PRODUCT]", help="Product (default: all).")] = None,
+) -> int:
+    """List commits that no run or registered job made.
+
+    Looks at main of each governed table since the first plan of its product. Exit code 1 when a gap is open: an attest
+    run over its partitions closes it. Compaction is listed as maintenance.
+
+    Example: errata audit gaps fin.daily_revenue --json
+    """
+    with session.client() as client:
+        view = client.audit_gaps(product)
+        steps = [client.complete_commands(one.next, as_=session.person) for one in view.products if one.next]
+    session.answer(view, lambda width: render_gaps(view, steps, width))
     return 0 if view.ok else 1
 
 

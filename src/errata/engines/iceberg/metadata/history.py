@@ -42,7 +42,7 @@ class IcebergHistory:
         table: str,
         column: str,
         grain: Grain,
-        partitions: Sequence[str],
+        partitions: Sequence[str] | None,
         most: int | None = None,
         since: str | None = None,
         *,
@@ -87,30 +87,33 @@ def _walk_commits(
     until: str | None,
     column: str,
     grain: Grain,
-    partitions: Sequence[str],
+    partitions: Sequence[str] | None,
     most: int | None,
     *,
     only_deletes: bool = False,
 ) -> History:
     """Commits that touched the partitions, from main's head back to a snapshot or to the beginning."""
-    wanted = frozenset(partitions)
+    wanted = None if partitions is None else frozenset(partitions)
     found: list[Commit] = []
+    line: list[str] = []
     current = table.metadata.current_snapshot()
     if current is None:
         return History((), complete=until is None)
     while current is not None and str(current.snapshot_id) != until:
+        line.append(str(current.snapshot_id))
         # a commit without delete files is passed by its summary, without a look at its manifests
         is_asked = not only_deletes or _has_deletes(current)
         commit = _build_commit(table, current, column, grain, wanted) if is_asked else None
         if commit is not None and (commit.touched or commit.touches_everything):
             if most is not None and len(found) == most:
-                return History(tuple(found), complete=False)
+                return History(tuple(found), complete=False, line=tuple(line))
             found.append(commit)
         parent = current.parent_snapshot_id
         if parent is None:
-            return History(tuple(found), complete=until is None and _is_first(current))
+            return History(tuple(found), complete=until is None and _is_first(current), line=tuple(line))
         current = table.metadata.snapshot_by_id(parent)
-    return History(tuple(found), complete=current is not None)
+    reached = () if current is None else (str(current.snapshot_id),)
+    return History(tuple(found), complete=current is not None, line=(*line, *reached))
 
 
 def _has_deletes(snapshot: Snapshot) -> bool:
@@ -119,12 +122,14 @@ def _has_deletes(snapshot: Snapshot) -> bool:
     return "added-delete-files" in counts or "total-delete-files" not in counts
 
 
-def _build_commit(table: Table, snapshot: Snapshot, column: str, grain: Grain, partitions: frozenset[str]) -> Commit:
+def _build_commit(
+    table: Table, snapshot: Snapshot, column: str, grain: Grain, partitions: frozenset[str] | None
+) -> Commit:
     touched: dict[str, Touch] = {}
     everything = False
     for partition, status, content, rows in _iterate_changes(table, snapshot, column, grain, partitions):
         everything = everything or partition is None
-        if partition in partitions:
+        if partition is not None and (partitions is None or partition in partitions):
             touched[partition] = _add_change(touched.get(partition, Touch()), status, content, rows)
     summary: dict[str, str] = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
     parent = snapshot.parent_snapshot_id
@@ -152,7 +157,7 @@ def format_application(summary: Mapping[str, str]) -> str:
 
 
 def _iterate_changes(
-    table: Table, snapshot: Snapshot, column: str, grain: Grain, wanted: frozenset[str]
+    table: Table, snapshot: Snapshot, column: str, grain: Grain, wanted: frozenset[str] | None
 ) -> Iterator[tuple[str | None, int, int, int]]:
     """(partition, added or removed, content, rows) of every changed file that may be in the wanted partitions.
 
@@ -173,7 +178,8 @@ def _iterate_changes(
                 name = place.text(file.partition[place.position])
             else:
                 name = bounds.only(file) if content == 0 else None
-                if name is None and content == 0 and not bounds.span(file).filter_possible(wanted):
+                is_outside = wanted is not None and not bounds.span(file).filter_possible(wanted)
+                if name is None and content == 0 and is_outside:
                     continue
             yield name, int(entry.status), content, file.record_count
 

@@ -101,7 +101,7 @@ class SparkChunkEngine:
         context = build_context(work, aside or TransformQuarantine(manifest), deterministic_id, stamp)
         frame = self._translate_errors(work, partial(_call_transform, build, context, inputs), calls_transform=True)
         pickle_by_value()
-        lineage = build_lineage(work.run_id, manifest, work.chunk)
+        lineage = build_lineage(work)
         wanted = {name: lineage[name] for name in manifest.lineage_columns}
         frame, leave_out = stamp(frame, wanted), manifest.has_override("schema")
         if manifest.publish.merge is None:

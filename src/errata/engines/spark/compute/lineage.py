@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from errata.model.context import Context, Mode
+from errata.model.context import Context
 from errata.model.graph.read_rule import rule_of_pin
-from errata.model.manifest import Chunk, Manifest
+from errata.model.manifest import InputPin
 from errata.model.partition import end_of, sort_oldest_first, start_of
 from errata.ports.compute import ChunkWork
 
@@ -29,43 +29,51 @@ def build_context(
     return Context(
         run_id=work.run_id,
         product=manifest.product,
-        mode=Mode.BACKFILL,
+        mode=work.mode,
         clock=datetime.fromisoformat(manifest.as_of),
         partitions=partitions,
         start=start_of(grain, timed[0]) if timed else None,
         end=end_of(grain, timed[-1]) if timed else None,
         config=manifest.code.config,
         version=manifest.code.version,
-        lineage=build_lineage(work.run_id, manifest, work.chunk),
+        lineage=build_lineage(work),
         _deterministic_id=deterministic_id,
         _stamp=stamp,
         _quarantine=quarantine,
     )
 
 
-def build_lineage(run_id: str, manifest: Manifest, chunk: Chunk) -> dict[str, str | None]:
+def build_lineage(work: ChunkWork) -> dict[str, str | None]:
     """Values of all lineage columns for the rows of one chunk."""
-    pinned = [pin for pin in manifest.inputs if pin.snapshot_id]
+    manifest, chunk = work.manifest, work.chunk
+    pinned = [(pin, version) for pin in manifest.inputs if (version := _identify(pin))]
     grain = manifest.target.grain
     # texts of different grains sort in time order too, because a coarser one is the beginning of a finer one
     read = {name for pin in manifest.inputs for name in rule_of_pin(pin, grain).list_reads(chunk.partitions)}
     reads = sort_oldest_first(grain, read or chunk.partitions)
     return {
-        "produced_by_run_id": run_id,
+        "produced_by_run_id": work.run_id,
         "produced_by_transform": manifest.code.call,
         "transform_version": manifest.code.version,
-        "input_snapshot_id": ",".join(f"{pin.name}={pin.snapshot_id}" for pin in pinned) or None,
+        "input_snapshot_id": ",".join(f"{pin.name}={version}" for pin, version in pinned) or None,
         "input_range_start": reads[0],
         "input_range_end": reads[-1],
-        "processing_mode": Mode.BACKFILL.value,
+        "processing_mode": work.mode.value,
         "reference_data_version": ",".join(
-            f"{pin.name}{f'/{pin.version}' if pin.version else ''}@{pin.snapshot_id}:{pin.reference}"
-            for pin in pinned
+            f"{pin.name}{f'/{pin.version}' if pin.version else ''}@{version}:{pin.reference}"
+            for pin, version in pinned
             if pin.reference
         )
         or None,
         "restatement_reason": manifest.reason,
+        # the run's clock where no attempt began, so that a trial computed twice is the same
+        "produced_at": work.started_at or manifest.as_of,
     }
+
+
+def _identify(pin: InputPin) -> str | None:
+    """The exact state of an input: a snapshot, or the digest of the list of its files, which the ledger keeps."""
+    return pin.snapshot_id or (f"files:{pin.files_part}" if pin.files_part else None)
 
 
 def stamp(frame: DataFrame, values: Mapping[str, str | None]) -> DataFrame:
