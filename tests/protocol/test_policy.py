@@ -132,7 +132,7 @@ def test_explain_is_text_and_json_and_changes_no_plan(make_world: Make) -> None:
     world = make_world(days=2)
     line = f'errata plan fin.sales --partitions {world.days[0]} --reason "doubled"'
     plain, told = answer(world, line, "ana"), answer(world, f"{line} --explain", "ana")
-    assert (plain["run_id"], plain["stages"]) == (told["run_id"], [])
+    assert (plain["run_id"], "stages" in plain) == (told["run_id"], False)
     assert [stage["name"] for stage in told["stages"]] == ["plan", "approve", "compute", "judge", "release", "publish"]
     code, said = text(world, f"{line} --explain --dry-run", "ana")
     assert code == 0

@@ -78,7 +78,7 @@ def ledger_violations(db: sqlite3.Connection) -> list[str]:
 def _checks(db: sqlite3.Connection) -> list[str]:
     found = []
     for run in db.execute("SELECT run_id, state, content FROM run JOIN manifest ON digest = manifest_digest"):
-        is_check = json.loads(run["content"])["kind"] in ("attest", "reconcile")
+        is_check = json.loads(run["content"]).get("kind") in ("attest", "reconcile")
         decided = [
             table
             for table in ("publication", "released", "approval")
@@ -137,7 +137,7 @@ def _coverage(db: sqlite3.Connection) -> list[str]:
             name for (fact,) in db.execute(rebases, (run["run_id"],)) for name in json.loads(fact)["partitions"]
         )
         have = Counter(name for chunk in chunks for name in json.loads(chunk["partitions"]))
-        computes = json.loads(run["content"])["kind"] != "reconcile"
+        computes = json.loads(run["content"]).get("kind") != "reconcile"
         if have != (Counter(json.loads(run["partitions"])) + again if computes else Counter()):
             found.append(f"I0 the chunks of {run['run_id']} do not have its partitions once each")
     return found

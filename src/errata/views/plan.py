@@ -173,7 +173,6 @@ class PlanView:
     rewrite: Mapping[str, Any] | None = None  # why publication writes data files, and how many
     rules_changed: tuple[RuleChangeView, ...] = ()  # against the superseded run
     touches: ImpactView | None = None  # what reads the corrected partitions, according to the current project files
-    stages: tuple[StageView, ...] = ()  # in order, if they were asked for
 
     @property
     def id(self) -> str:
@@ -189,3 +188,10 @@ class PlanView:
         from errata.views.notebook import render_plan
 
         return render_plan(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedPlanView(PlanView):
+    """A plan with the stages of its run, in order."""
+
+    stages: tuple[StageView, ...] = ()

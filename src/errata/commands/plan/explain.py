@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields
 
 from errata.model.kind import RECONCILE, find_kind
 from errata.text.numbers import plural
-from errata.views.plan import InputView, PlanView, StageView
+from errata.views.plan import ExplainedPlanView, InputView, PlanView, StageView
 
 _LEDGER = "the ledger"
 _SIDE_TABLES = {"corrections": "rows in {}", "versions": "rows in {}", "view": "the view {}"}
 
 
-def add_stages(view: PlanView) -> PlanView:
+def add_stages(view: PlanView) -> ExplainedPlanView:
     """The plan with the stages of its run."""
-    return replace(view, stages=tuple(_iterate_stages(view)))
+    told = {field.name: getattr(view, field.name) for field in fields(PlanView)}
+    return ExplainedPlanView(**told, stages=tuple(_iterate_stages(view)))
 
 
 def _iterate_stages(view: PlanView) -> Iterator[StageView]:
