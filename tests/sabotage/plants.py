@@ -56,7 +56,7 @@ PLANTS = (
     # ------------------------------------------------------------------------------------------------- completeness
     Plant(
         "a marker of an earlier attempt counts for the files of this one",
-        "planning/completeness.py",
+        "planning/inputs/completeness.py",
         "    if times.newest_ns is not None and times.marker_ns < times.newest_ns:\n",
         "    if times.newest_ns is not None and times.marker_ns < 0:\n",
         (f"{WAITING}a_marker_counts_unless_a_file_beside_it_is_newer",),
@@ -70,7 +70,7 @@ PLANTS = (
     ),
     Plant(
         "look-back that is not complete does not hold up a plan",
-        "planning/completeness.py",
+        "planning/inputs/completeness.py",
         "    return rule_of_input(source, grain).list_reads(partitions) if source.partition else tuple(partitions)\n",
         "    return tuple(partitions)\n",
         (f"{WAITING}a_partition_waits_exactly_if_something_that_it_reads_waits",),
@@ -86,7 +86,7 @@ PLANTS = (
     ),
     Plant(
         "a reference is read as of the instant after its partition",
-        "planning/references.py",
+        "planning/inputs/references.py",
         "        place = bisect_left(times, end_ms)\n",
         "        place = bisect_left(times, end_ms + 1)\n",
         (f"{VERSIONS}a_commit_at_the_very_end_belongs_to_the_next_day",),
@@ -101,7 +101,7 @@ PLANTS = (
     ),
     Plant(
         "another version takes the place of one that has expired",
-        "planning/references.py",
+        "planning/inputs/references.py",
         "        elif not log[place - 1].exists:\n",
         "        elif not any(entry.exists for entry in log[place - 1 :]):\n",
         (f"{RECORDED}a_day_reads_the_newest_snapshot_committed_before_it_ended",),
@@ -619,9 +619,9 @@ PLANTS = (
     Plant(
         "the requester publishes with errata run",
         "approval/authorization.py",
-        '    require_role(workspace, actor, (Role.PUBLISHER,), "run --publish", run.run_id)\n'
+        '    refuse_checking_run(workspace, actor, run, manifest, "run --publish")\n'
         '    refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)\n',
-        '    require_role(workspace, actor, (Role.PUBLISHER,), "run --publish", run.run_id)\n',
+        '    refuse_checking_run(workspace, actor, run, manifest, "run --publish")\n',
         (f"{RELEASING}TestByItself::test_the_requester_of_a_run_is_refused_before_any_work",),
     ),
     Plant(

@@ -17,11 +17,11 @@ from errata.model.partition import NULL, end_of, parse_list
 from errata.model.refs import describe_unknown_runs
 from errata.model.side_tables import is_side_table_mode
 from errata.model.table import ROW_LINEAGE
-from errata.planning.completeness import check_waiting
 from errata.planning.guardrail_result import GuardrailResult
+from errata.planning.inputs.completeness import check_waiting
+from errata.planning.inputs.references import check_references
 from errata.planning.kinds import PROTECTING_RULES, check_kind
 from errata.planning.plan_context import PlanContext
-from errata.planning.references import check_references
 from errata.planning.request import RULES
 from errata.planning.restore import check_restore
 from errata.planning.schema import find_new_columns, find_schema_problems, find_side_table_problems

@@ -13,8 +13,8 @@ from errata.model.partition import EPOCH, WHOLE, Grain
 from errata.model.product import Input, Product
 from errata.model.span import unit_transform
 from errata.planning.era_coverage import check_coverage
+from errata.planning.inputs.references import build_spans
 from errata.planning.plan_context import PlanContext
-from errata.planning.references import build_spans
 from errata.planning.schema import find_new_columns
 from errata.planning.shared_files import find_partition_unit, find_rewrite
 from errata.ports.tables import InputState, TargetState

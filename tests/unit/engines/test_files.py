@@ -12,7 +12,7 @@ from errata.errors import UsageError
 from errata.model.manifest import SourceFile
 from errata.model.partition import NULL, Grain
 from errata.model.product import Completeness, Input
-from errata.planning.completeness import find_waiting
+from errata.planning.inputs.completeness import find_waiting
 from errata.ports.tables import FileTimes
 
 PATTERN = "raw/day={day}/*.parquet"

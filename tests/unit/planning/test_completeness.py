@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from errata.model.manifest import Override
 from errata.model.partition import Grain, end_of, expand_range, shift_partition
 from errata.model.product import Completeness, Input
-from errata.planning.completeness import find_waiting, list_waiting, with_latest
+from errata.planning.inputs.completeness import find_waiting, list_waiting, with_latest
 from errata.ports.tables import Arrival, FileTimes, InputState, PartitionSize
 from unit.planning.worlds import INPUTS, PRODUCT, ask, levels, message, plan
 

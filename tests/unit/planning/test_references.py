@@ -14,9 +14,9 @@ from errata.model.manifest import Estimate, SnapshotSpan
 from errata.model.partition import Grain, end_of, expand_range
 from errata.model.pinned_snapshots import find_kinds, narrow_pins, refuse_open_pin
 from errata.model.refs import input_tags
+from errata.planning.inputs.references import MAX_SNAPSHOTS, DecidedPin, check_references, find_decided, find_recorded
 from errata.planning.packing import pack_chunks
 from errata.planning.plan_context import PlanContext
-from errata.planning.references import MAX_SNAPSHOTS, DecidedPin, check_references, find_decided, find_recorded
 from errata.planning.repack import ChunkTiming, resize_chunks
 from errata.ports.tables import MainEntry
 from unit.gate.manifests import input_pin, manifest

@@ -12,7 +12,7 @@ from errata.model.graph.read_rule import rule_of_input
 from errata.model.partition import Grain
 from errata.model.product import Input, Product
 from errata.model.rebase import latest_by_partition
-from errata.planning.references import (
+from errata.planning.inputs.references import (
     DecidedPin,
     ResolvedSnapshots,
     find_decided,

@@ -1,0 +1,1 @@
+"""Inputs of a plan: whether they are complete, and the snapshot that each partition reads. Pure."""
