@@ -121,7 +121,7 @@ class TestGenerator:
 class TestProject:
     def test_the_project_files_load(self):
         """The product declares the release, the warm-up, the corrected calendar and every rule."""
-        from errata.model.product import LINEAGE_COLUMNS
+        from errata.model.product.product import LINEAGE_BY_DEFAULT
         from errata.project import load_project
 
         product = load_project(EXAMPLE).products["silver.case_sla"]
@@ -130,7 +130,7 @@ class TestProject:
         assert dict(product.transform.config["sla_days"]) == law.SLA_DAYS
         assert sources["case_events"].lookback == "1mo"
         assert (sources["calendar"].version, sources["calendar"].reference) == (calendars.RESTATED, "corrected_truth")
-        assert generate.LINEAGE == LINEAGE_COLUMNS
+        assert generate.LINEAGE == LINEAGE_BY_DEFAULT
 
     def test_the_releases_differ_in_the_local_day_alone(self):
         """What the demo corrects is one expression, and nothing else changed along with it."""

@@ -89,9 +89,9 @@ class TestProject:
 
     def test_the_table_has_every_lineage_column(self):
         """The generator makes the columns that Errata fills."""
-        from errata.model.product import LINEAGE_COLUMNS
+        from errata.model.product.product import LINEAGE_BY_DEFAULT
 
-        assert generate.LINEAGE == LINEAGE_COLUMNS
+        assert generate.LINEAGE == LINEAGE_BY_DEFAULT
 
 
 class TestDailyPipeline:

@@ -19,6 +19,7 @@ COMPARED = PRODUCT_FILE + 'compare:\n  - {name: gross moved, metric: "sum(gross)
 def test_a_trial_shows_what_a_run_would_change_and_leaves_no_trace(make_world: Make) -> None:
     """The difference and the gate's findings are those of a run; table, refs and ledger are as before."""
     world = make_world(days=3, product=COMPARED)
+    world.ledger.create()
     before = (world.snapshot(), world.refs(), world.client.status().runs, len(world.client.audit_log()))
     view = world.client.try_out(PRODUCT, world.days[1], as_="ana")
     assert view.rows == 3

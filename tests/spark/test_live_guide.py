@@ -32,7 +32,7 @@ def test_the_examples_of_the_guide_hold_a_job_off_exactly_where_a_run_has_frozen
 ) -> None:
     """The day of the run is left alone, the other is written; Airflow gives its slot back."""
     world = make_world(days=2, product=FREEZES)
-    writing, catching, airflow = blocks("python")
+    writing, catching, marking, airflow = blocks("python")
     frozen, free = world.days
     run = world.to("approved", frozen)
     with errata.live.writing(world.client, "lake.fin.sales", [free]):
@@ -44,9 +44,11 @@ def test_the_examples_of_the_guide_hold_a_job_off_exactly_where_a_run_has_frozen
     written: list[str] = []
     exec(catching, known | {"errata": errata, "days": list(world.days), "write": written.extend})  # noqa: S102  what the page says
     assert written == [free]
+    exec(marking, known | {"errata": errata, "days": [free], "write": written.extend})  # noqa: S102  what the page says
+    assert written == [free, free]
     load, again = _task(airflow, world, written, monkeypatch)
     load(free)
-    assert written == [free, free]
+    assert written == [free, free, free]
     with pytest.raises(again):
         load(frozen)
     assert [_shell(world, line) for line in blocks("console")[0].splitlines()] == [0, 0]

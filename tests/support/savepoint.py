@@ -38,6 +38,9 @@ class Savepoint:
         world.said[:] = self._said
         for name in {*_files(world.root)} - {*_files(self._copy)}:
             (world.root / name).unlink()
+        if not (self._copy / ".errata" / "ledger.db").exists():  # the first plan makes it
+            for file in (world.root / ".errata").glob("ledger.db*"):
+                file.unlink()
         self._put(self._copy, world.root)
         world.open()
         return world

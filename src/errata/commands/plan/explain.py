@@ -10,7 +10,7 @@ from errata.text.numbers import plural
 from errata.views.plan import ExplainedPlanView, InputView, PlanView, StageView
 
 _LEDGER = "the ledger"
-_SIDE_TABLES = {"corrections": "rows in {}", "versions": "rows in {}", "view": "the view {}"}
+_SIDE_TABLES = {"corrections": "rows in", "versions": "rows in", "view": "the view"}
 
 
 def add_stages(view: PlanView) -> ExplainedPlanView:
@@ -68,7 +68,7 @@ def _describe_validation(view: PlanView) -> StageView:
 
 def _describe_publication(view: PlanView) -> StageView:
     replaced = plural(len(view.partitions), "partition")
-    beside = [text.format(view.publish[key]) for key, text in _SIDE_TABLES.items() if view.publish.get(key)]
+    beside = [f"{text} {view.publish[key]}" for key, text in _SIDE_TABLES.items() if view.publish.get(key)]
     in_place = view.publish.get("mode") not in ("corrections", "version", "swap_view")
     once = "one commit for each group" if "groups" in view.publish else "one commit"
     main = f"{view.table}: {replaced}, {once}; data files are {'rewritten' if view.rewrite else 'not copied'}"
