@@ -161,6 +161,7 @@ def write_project(root: Path, shape: Shape) -> None:
         "products/unique.yaml": product.product("bench.unique", "unique"),
         "transforms/daily.py": product.transform(shape.note),
     }
+    (root / ".errata").mkdir(parents=True, exist_ok=True)  # of the catalog; the ledger comes with the first plan
     for name, text in texts.items():
         place = root / name
         place.parent.mkdir(parents=True, exist_ok=True)
