@@ -77,7 +77,6 @@ def _make(place: Path, days: int) -> None:
     from pyiceberg.types import DateType, DecimalType, LongType, NestedField, StringType
 
     write_project(place, Shape(days, 1, 1))
-    (place / ".errata").mkdir(parents=True)
     where = {"uri": f"sqlite:///{place}/.errata/catalog.db", "warehouse": f"file://{place}/.errata/warehouse"}
     catalog = load_catalog("lake", type="sql", **where)
     catalog.create_namespace("bench")
