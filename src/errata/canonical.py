@@ -18,7 +18,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 import rfc8785
 
-__all__ = ["canonical_bytes", "digest_of", "from_plain", "parse_strict_json", "sha256", "to_plain"]
+__all__ = ["LEFT_OUT", "canonical_bytes", "digest_of", "from_plain", "parse_strict_json", "sha256", "to_plain"]
 
 
 T = TypeVar("T")
@@ -31,7 +31,12 @@ def to_plain(value: Any) -> Any:
     if type(value) in _SCALARS:
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: to_plain(getattr(value, name)) for name in _field_names(type(value))}
+        left_out = _left_out(type(value))
+        return {
+            name: to_plain(getattr(value, name))
+            for name in _field_names(type(value))
+            if name not in left_out or getattr(value, name) is not None
+        }
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -39,6 +44,15 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [to_plain(item) for item in value]
     return value
+
+
+LEFT_OUT: Mapping[str, Any] = types.MappingProxyType({"left_out": True})
+"""Metadata of a field that is left out while it is None, so that what was sealed before it existed keeps its digest."""
+
+
+@cache
+def _left_out(kind: Any) -> frozenset[str]:
+    return frozenset(field.name for field in dataclasses.fields(kind) if "left_out" in field.metadata)
 
 
 @cache

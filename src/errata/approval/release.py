@@ -45,7 +45,7 @@ class JudgedCandidate:
 
 def load_judged_candidate(workspace: Workspace, run: RunRecord) -> JudgedCandidate | None:
     """The newest judged candidate; None before a verdict, or while its candidate has no snapshot."""
-    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions)
     if verdict is None:
         return None
     candidate = next((c for c in workspace.ledger.candidates.list(run.run_id) if c.n == verdict.candidate_n), None)
@@ -56,7 +56,7 @@ def load_judged_candidate(workspace: Workspace, run: RunRecord) -> JudgedCandida
     with workspace.ledger.people.as_stored():
         accepted, stored = (
             _list_accepted_warnings(workspace, run),
-            workspace.ledger.candidates.latest_verdict(run.run_id) or verdict,
+            workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions) or verdict,
         )
     findings = {
         "passed": stored.passed,

@@ -115,14 +115,14 @@ class Client(Upkeep):
         return compute.run.run_chunks(self._workspace, actor, run_id, parallel=parallel, max_chunks=max_chunks)
 
     def pause(self, run_id: str, *, as_: str | None = None) -> views.StateView:
-        """Pause a run: workers claim no new chunk, and no further group is published.
+        """Pause a run: workers claim no new chunk, and no further wave is published.
 
         Example: client.pause(run.id, as_="ana")
         """
         return compute.control.pause(self._workspace, self._actor(as_), run_id)
 
     def resume(self, run_id: str, *, as_: str | None = None) -> views.StateView:
-        """Resume a paused run: chunks may be claimed and groups published again.
+        """Resume a paused run: chunks may be claimed and waves published again.
 
         Example: client.resume(run.id, as_="ana")
         """
@@ -204,17 +204,17 @@ class Client(Upkeep):
         early: str | None = None,
         as_: str | None = None,
     ) -> views.PublishView:
-        """Publish the candidate in one commit, or its next group where the product publishes in groups.
+        """Publish the candidate in one commit, or its next wave where the product publishes in waves.
 
         ``digest`` is the release digest that the person reviewed; a candidate with another one is refused.
         ``break_glass`` is the reason for not waiting for a second person. With ``by_itself`` the call is not a decision
         of the acting person, so it needs a release, or a clean gate of a product that publishes without one. ``wait``
-        continues until every group is published; ``early`` is the reason for skipping the hold between two groups.
+        continues until every wave is published; ``early`` is the reason for skipping the pause between two waves.
 
         Example: client.publish(run.id, as_="bo")
         """
         if wait and partitions is not None:
-            raise UsageError("publish with partitions and wait was refused; expected one of them: groups come in turn")
+            raise UsageError("publish with partitions and wait was refused; expected one of them: waves come in turn")
         actor, alone = self._actor(as_), _require_line("--break-glass", break_glass)
         sooner = _require_line("--early", early)
 
@@ -226,7 +226,7 @@ class Client(Upkeep):
 
         if not wait:
             return once()
-        return publish.publish_wait.publish_by_group(self._workspace, actor, run_id, once, holds=early is None)
+        return publish.publish_wait.publish_by_wave(self._workspace, actor, run_id, once, pauses=early is None)
 
     def dark(
         self,

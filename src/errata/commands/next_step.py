@@ -30,7 +30,7 @@ class RunSituation:
     is_computed: bool = True  # every chunk is done; not so for a run that its canary rejected
     open_warnings: tuple[str, ...] = ()  # rules that warned, if accepting them is all that is missing
     lacks_approvals: bool = False
-    groups_stopped: bool = False
+    waves_stopped: bool = False
     written: tuple[str, ...] = ()  # unpublished partitions that others wrote, where that ends as a conflict
     free: tuple[str, ...] = ()  # the other unpublished partitions
     restore_command: str = ""  # brings back what another tool removed from main
@@ -43,7 +43,7 @@ def next_step(run: RunSituation) -> str:
         return run.restore_command
     if run.lacks_approvals and run.state in (S.APPROVED, S.VALIDATED, S.PART_PUBLISHED):
         return _approve_command(run)
-    if run.groups_stopped:
+    if run.waves_stopped:
         return f"errata resume {run.run_id}"
     if run.written and run.state in (S.VALIDATED, S.PART_PUBLISHED):
         if run.free:

@@ -17,10 +17,10 @@ from errata.model.audit import Actor
 from errata.model.chunk_outcome import NEEDS_NEW_PLAN
 from errata.model.manifest import Manifest
 from errata.model.run import ChunkState, RunState
-from errata.publishing.groups import groups_view
 from errata.publishing.live_writes import read_live_writes
 from errata.publishing.set_back_detection import find_run_set_backs
-from errata.views import GroupsView, QuorumView, SetBackView
+from errata.publishing.waves import turn_view
+from errata.views import QuorumView, SetBackView, WaveTurnView
 from errata.views.live_writes import LiveWriteView
 from errata.workspace import Workspace
 
@@ -36,7 +36,7 @@ def build_situation(
     counts: ChunkCounts,
     states: Mapping[str, PartitionState],
     quorum: QuorumView | None,
-    groups: GroupsView | None,
+    turn: WaveTurnView | None,
     live_writes: Sequence[LiveWriteView],
     set_back: Sequence[SetBackView],
     last_move: str,
@@ -59,7 +59,7 @@ def build_situation(
         is_computed=counts.done == counts.total,
         open_warnings=open_warnings,
         lacks_approvals=quorum is not None and not quorum.met,
-        groups_stopped=groups is not None and bool(groups.stopped),
+        waves_stopped=turn is not None and bool(turn.stopped),
         written=tuple(name for name in unpublished if name in written),
         free=tuple(name for name in unpublished if name not in written),
         restore_command=set_back[0].next if set_back else "",
@@ -79,7 +79,7 @@ def find_warnings_to_accept(workspace: Workspace, run: RunRecord) -> tuple[str, 
     """Rules that warned about the candidate, if accepting them is all that is missing; empty in other states."""
     if run.state not in (S.NEEDS_ACCEPTANCE, S.REJECTED):
         return ()
-    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions)
     return find_open_warnings(verdict.checks) if verdict else ()
 
 
@@ -102,7 +102,7 @@ def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_revie
         counts=workspace.ledger.progress.counts(run.run_id),
         states=workspace.ledger.partitions.states(run.run_id),
         quorum=current_quorum_view(workspace, run, manifest),
-        groups=groups_view(workspace, run, manifest),
+        turn=turn_view(workspace, run, manifest, workspace.ledger.waves.list(run.run_id)),
         live_writes=read_live_writes(workspace, run),
         set_back=find_run_set_backs(workspace.ledger, workspace.engines, run)[0],
         last_move=find_last_move(workspace, run),

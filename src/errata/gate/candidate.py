@@ -9,23 +9,27 @@ from errata.errors import StateRefused
 from errata.failpoints import failpoint
 from errata.gate.row_accounts import collect_row_accounts
 from errata.gate.verdict.findings import CandidateSummary
-from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord
+from errata.ledger import CandidateRecord, CandidateState, ChunkRecord
 from errata.ledger.records import map_partitions_to_chunks
 from errata.model.manifest import Manifest
 from errata.model.refs import STEP_DAYS
 from errata.model.run import ChunkState, RunState
 from errata.model.table import DataFile
-from errata.ports.measure import Measurement
+from errata.ports.measure import Measurement, MeasurePlan
 from errata.workspace import RunContext, Workspace
 
 
-def require_adopted_chunks(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecord, ...]:
-    """Chunks of the run; refuses unless every chunk has adopted output."""
-    chunks = workspace.ledger.progress.chunks(run.run_id)
+def require_adopted_chunks(context: RunContext) -> tuple[ChunkRecord, ...]:
+    """Chunks of the run, or of its wave; refuses unless every chunk has adopted output."""
+    run, wanted = context.run, set(context.manifest.partitions)
+    chunks = tuple(
+        chunk for chunk in context.ledger.progress.chunks(run.run_id) if not wanted.isdisjoint(chunk.partitions)
+    )
     missing = [chunk for chunk in chunks if chunk.state is not ChunkState.DONE or chunk.snapshot_id is None]
-    if missing or {p for chunk in chunks for p in chunk.partitions} != set(manifest.partitions):
+    if missing or not wanted <= {p for chunk in chunks for p in chunk.partitions}:
+        which = run.run_id if context.wave is None else f"wave {context.wave.n} of {run.run_id}"
         raise StateRefused(
-            f"validate of {run.run_id} was refused; {len(missing)} of {len(chunks)} chunks have no adopted output",
+            f"validate of {which} was refused; {len(missing)} of {len(chunks)} chunks have no adopted output",
             state="nothing was changed",
             # a failed canary rejects the run, and the other chunks are never computed
             hint=f'errata plan {run.product} … --supersede {run.run_id} --reason "…"'
@@ -66,7 +70,8 @@ def digest_candidate(manifest: Manifest, files: tuple[DataFile, ...]) -> str:
 
 def assemble_candidate(context: RunContext, chunks: Sequence[ChunkRecord]) -> CandidateRecord:
     """Build the candidate from exactly these chunks' files, or return the existing candidate with the same digest."""
-    held = map_partitions_to_chunks(chunks)
+    wanted = set(context.manifest.partitions)
+    held = {name: chunk for name, chunk in map_partitions_to_chunks(chunks).items() if name in wanted}
     adopted = tuple(
         file
         for chunk in chunks
@@ -112,23 +117,41 @@ def measure_candidate(context: RunContext, candidate: CandidateRecord) -> tuple[
     # imported late: the SQL parser takes half a second to import, and only this needs it
     from errata.gate.known_prior import find_known_prior
     from errata.gate.measure.scan_plan import compile_plan
+    from errata.gate.wave_rules import measure_whole_run
 
     plan = compile_plan(context.manifest)
     known = find_known_prior(context, candidate, plan)
-    found = context.engines.measurer.measure(
-        context.manifest,
-        known.leave_out(plan, context.manifest),
-        candidate_snapshot=candidate.snapshot_id or "",
-        prior_snapshot=candidate.base_snapshot_id,
-        rebased=context.ledger.rebases.list(context.run_id),
+    found = (
+        *_measure(context, candidate, known.leave_out(plan, context.manifest)),
+        *known.measurements,
+        *collect_row_accounts(context.workspace, context.run, context.manifest),
+        *measure_whole_run(context),
     )
-    found = (*found, *known.measurements, *collect_row_accounts(context.workspace, context.run, context.manifest))
     failpoint("validate.after_measure")
     # all measurements are stored at once: a partial set would be reused as if it were complete
     context.ledger.candidates.record_measurements(
         context.run_id, candidate.n, found, context.actor, reused=known.describe(context.manifest)
     )
     return found
+
+
+def measure_manifest(context: RunContext, candidate: CandidateRecord) -> tuple[Measurement, ...]:
+    """Measure what the rules of the context's manifest need, without recording it."""
+    from errata.gate.measure.scan_plan import compile_plan
+
+    return _measure(context, candidate, compile_plan(context.manifest))
+
+
+def _measure(context: RunContext, candidate: CandidateRecord, plan: MeasurePlan) -> tuple[Measurement, ...]:
+    return tuple(
+        context.engines.measurer.measure(
+            context.manifest,
+            plan,
+            candidate_snapshot=candidate.snapshot_id or "",
+            prior_snapshot=candidate.base_snapshot_id,
+            rebased=context.ledger.rebases.list(context.run_id),
+        )
+    )
 
 
 def describe_candidate(workspace: Workspace, manifest: Manifest, candidate: CandidateRecord) -> CandidateSummary:

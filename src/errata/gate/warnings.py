@@ -66,7 +66,7 @@ def find_valid_acceptances(workspace: Workspace, run: RunRecord, unaided: Verdic
 
 def find_verdict_acceptances(workspace: Workspace, run: RunRecord) -> tuple[WarningAcceptance, ...]:
     """Acceptances that the newest verdict is based on."""
-    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions)
     if verdict is None:
         return ()
     used = {(check["name"], check.get("accepted_by")) for check in verdict.checks}

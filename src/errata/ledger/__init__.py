@@ -45,6 +45,7 @@ from errata.ledger.records import (
     RunRecord,
     VerdictRecord,
     WarningAcceptance,
+    WaveRecord,
 )
 from errata.ledger.store.approvals import Decisions
 from errata.ledger.store.candidates import Candidates
@@ -60,6 +61,7 @@ from errata.ledger.store.publications import Publications
 from errata.ledger.store.rebases import REBASE, Rebases
 from errata.ledger.store.releases import Releases
 from errata.ledger.store.runs import Runs
+from errata.ledger.store.wave_states import Waves
 from errata.ledger.store.workers import current_owner, is_owner_dead
 from errata.model.approval import ApprovalRecord
 
@@ -85,6 +87,7 @@ __all__ = [
     "RunRecord",
     "VerdictRecord",
     "WarningAcceptance",
+    "WaveRecord",
     "current_owner",
     "entry_hash",
     "is_owner_dead",
@@ -114,6 +117,7 @@ class Ledger:
         self.guards = TableGuards(database)
         self.freezes = LiveWrites(database)
         self.rebases = Rebases(database)
+        self.waves = Waves(database)
         self.people = People(database)
 
     @classmethod

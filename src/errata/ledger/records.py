@@ -6,13 +6,14 @@ text, as everywhere in Errata.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
+from errata.model.waves import WaveState
 from errata.views.run import RunCounts
 
 
@@ -84,6 +85,18 @@ class ChunkRecord:
     losses: int = 0
     not_before: int = 0
     origin: str | None = None  # the chunks it replaced, or the rebase that added it; None if planned
+
+
+@dataclass(frozen=True, slots=True)
+class WaveRecord:
+    """A wave of a run: partitions that are judged and published together."""
+
+    n: int
+    partitions: tuple[str, ...]
+    state: WaveState
+    candidate_n: int | None = None  # the candidate of the newest verdict
+    judged: RunState | None = None  # what that verdict leads to
+    judged_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,3 +323,9 @@ def _to_instant(at_ms: int) -> str:
 def map_partitions_to_chunks(chunks: Iterable[ChunkRecord]) -> dict[str, str]:
     """The chunk each partition belongs to: the last one, in the given order, that names it."""
     return {name: chunk.chunk_id for chunk in chunks for name in chunk.partitions}
+
+
+def covers(detail: Mapping[str, Any], partitions: Collection[str]) -> bool:
+    """Whether a candidate with this detail has all of these partitions."""
+    rows = detail.get("rows")
+    return rows is None or rows.keys() >= set(partitions)

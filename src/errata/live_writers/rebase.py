@@ -35,7 +35,7 @@ from errata.workspace import RunContext, Workspace
 
 LIVE_WINS = "live_wins"
 MAX_REBASES = 3
-"""Rebases per run; a partition that is written all the time needs a freeze or a quieter hour."""
+"""Rebases per wave; a partition that is written all the time needs a freeze or a quieter hour."""
 _REBASEABLE_STATES = (RunState.STAGED, RunState.VALIDATED)
 
 
@@ -60,11 +60,16 @@ def rebase_if_written(context: RunContext) -> None:
 
 
 def _try_rebase(context: RunContext, conflict: PublishConflict) -> PublishConflict:
-    n, written = len(context.ledger.rebases.facts(context.run_id)) + 1, tuple(conflict.fields["partitions"])
-    if n > MAX_REBASES:
-        return _no_rebase_error(conflict, f"live won {MAX_REBASES} times in this run; it is not computed again")
+    before, written = context.ledger.rebases.facts(context.run_id), tuple(conflict.fields["partitions"])
+    n, of_wave = len(before) + 1, [one for one in before if set(one["partitions"]) & set(context.run.partitions)]
+    if len(of_wave) >= MAX_REBASES:
+        which = "run" if context.wave is None else "wave"
+        return _no_rebase_error(conflict, f"live won {MAX_REBASES} times in this {which}; it is not computed again")
     if context.run.state not in _REBASEABLE_STATES:
-        return _no_rebase_error(conflict, "a part of the run is published already, so the rest is not computed again")
+        which = "run" if context.wave is None else "wave"
+        return _no_rebase_error(
+            conflict, f"a part of the {which} is published already, so the rest is not computed again"
+        )
     if others := _find_publications(context.workspace, context.run, conflict):
         return _no_rebase_error(conflict, f"{', '.join(others)} is a publication; live wins over live jobs only")
     grain, names = (
@@ -84,7 +89,7 @@ def _try_rebase(context: RunContext, conflict: PublishConflict) -> PublishConfli
     staged = plural(len(context.manifest.partitions) - len(names), "other partition")
     return Rebased(
         f"{conflict.message}\nlive wins: {format_ranges(grain, names)} is pinned again and waits to be computed "
-        f"(rebase {n} of at most {MAX_REBASES}); what was staged for {staged} is kept",
+        f"(rebase {len(of_wave) + 1} of at most {MAX_REBASES}); what was staged for {staged} is kept",
         state="main is unchanged; the earlier candidate is dropped, and any release of it",
         hint=f"errata run {context.run_id} --validate; then a person releases what is new",
         run_id=context.run_id,

@@ -34,28 +34,31 @@ class RunState(StrEnum):
 
 S = RunState
 _STOP = frozenset({S.CANCELLED, S.EXPIRED})
-_JUDGED = frozenset({S.VALIDATED, S.REJECTED, S.NEEDS_ACCEPTANCE})
+JUDGED = frozenset({S.VALIDATED, S.REJECTED, S.NEEDS_ACCEPTANCE})
+"""States that a verdict leads to."""
 
 RUN_MOVES: dict[RunState, frozenset[RunState]] = {
     S.PLANNED: frozenset({S.APPROVED, S.DECLINED}) | _STOP,
     S.APPROVED: frozenset({S.RUNNING}) | _STOP,
-    # a canary that fails rejects the run before the rest is computed
-    S.RUNNING: frozenset({S.PAUSED, S.STAGED, S.FAILED, S.REJECTED}) | _STOP,
-    S.PAUSED: frozenset({S.RUNNING}) | _STOP,
+    # a canary that fails rejects the run before the rest is computed; waves may be judged and out before the last chunk
+    S.RUNNING: frozenset({S.PAUSED, S.STAGED, S.FAILED, S.PUBLISHING, S.PART_PUBLISHED}) | JUDGED | _STOP,
+    S.PAUSED: frozenset({S.RUNNING, S.STAGED, S.PART_PUBLISHED}) | JUDGED | _STOP,
     S.FAILED: frozenset({S.RUNNING}) | _STOP,
     # back to running: partitions that live jobs wrote meanwhile are recomputed
-    S.STAGED: _JUDGED | {S.RUNNING} | _STOP,
-    S.REJECTED: _JUDGED | _STOP,
-    S.NEEDS_ACCEPTANCE: _JUDGED | _STOP,
+    S.STAGED: JUDGED | {S.RUNNING} | _STOP,
+    S.REJECTED: JUDGED | _STOP,
+    S.NEEDS_ACCEPTANCE: JUDGED | _STOP,
     S.VALIDATED: frozenset({S.PUBLISHING, S.REJECTED, S.NEEDS_ACCEPTANCE, S.RUNNING}) | _STOP,
     S.PUBLISHING: frozenset({S.PUBLISHED, S.PART_PUBLISHED, S.VALIDATED}),
-    S.PART_PUBLISHED: frozenset({S.PUBLISHING, S.ROLLED_BACK, S.SUPERSEDED}),
+    # a wave that is rolled back leaves the run as far as its next wave is; cancel ends the waves that are not out
+    S.PART_PUBLISHED: JUDGED | {S.PUBLISHING, S.RUNNING, S.STAGED, S.ROLLED_BACK, S.SUPERSEDED} | _STOP,
     S.PUBLISHED: frozenset({S.ROLLED_BACK, S.SUPERSEDED}),
     # a later run was rolled back, so what this run published is current again
     S.SUPERSEDED: frozenset({S.PUBLISHED, S.PART_PUBLISHED, S.ROLLED_BACK}),
     S.ROLLED_BACK: frozenset(),
     S.DECLINED: frozenset(),
-    S.CANCELLED: frozenset(),
+    # waves that were out before stay, and can still be rolled back or superseded
+    S.CANCELLED: frozenset({S.ROLLED_BACK, S.SUPERSEDED}),
     S.EXPIRED: frozenset(),
 }
 

@@ -15,6 +15,7 @@ from errata.model.manifest import FORMAT, Chunk, Code, Estimate, Manifest
 from errata.model.product import Input, Product, Project, Publish
 from errata.model.refs import shadow_table
 from errata.model.side_tables import build_create_statements
+from errata.model.waves import split_into_waves
 from errata.planning.control_partitions import find_control_partitions
 from errata.planning.deadline import evaluate_deadline, parse_deadline
 from errata.planning.estimate import Rates, Work, count_worker_cores, derive_rates, estimate_run
@@ -222,11 +223,13 @@ def _pack_chunks(
 
     grain, order = product.target.grain, resolve_order(request, product)
     ordered = order_partitions(grain, partitions, order)
+    canary = resolve_canary(request, ordered, grain, order)
     return pack_chunks(
         ordered,
         size,
         compute_chunk_bytes(rates.bytes_per_core_second, cores, project.chunk_seconds, project.chunk_bytes),
-        canary=resolve_canary(request, ordered, grain, order),
+        canary=canary,
+        waves=split_into_waves(product.publish.waves, order, grain, partitions, canary),
         # the earlier output that a partition needs must be staged before the partition starts
         max_partitions=1 if own else MAX_PARTITIONS,
     )

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
         DarkView,
         FreezeView,
         FrozenView,
-        GroupsView,
-        GroupView,
         HazardView,
         PublishView,
         RollbackView,
+        WaveTurnView,
+        WaveView,
     )
     from errata.views.run import (
         QuarantineReason,
@@ -70,8 +70,6 @@ __all__ = [
     "EstimateView",
     "FreezeView",
     "FrozenView",
-    "GroupView",
-    "GroupsView",
     "HazardView",
     "HeadView",
     "HeadsView",
@@ -102,6 +100,8 @@ __all__ = [
     "StatusView",
     "ValidateView",
     "VerdictView",
+    "WaveTurnView",
+    "WaveView",
     "WhyView",
 ]
 
@@ -115,8 +115,8 @@ _NAMES = {
         "DarkView",
         "FreezeView",
         "FrozenView",
-        "GroupsView",
-        "GroupView",
+        "WaveTurnView",
+        "WaveView",
         "HazardView",
         "PublishView",
         "RollbackView",

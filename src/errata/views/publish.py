@@ -1,4 +1,4 @@
-"""Publications, rollbacks, groups, previews and freezes. Pure."""
+"""Publications, rollbacks, waves, previews and freezes. Pure."""
 
 from __future__ import annotations
 
@@ -9,28 +9,31 @@ from errata.views.approval import BreakGlassView, ReleasedView
 
 
 @dataclass(frozen=True, slots=True)
-class GroupView:
-    """Partitions that become visible together."""
+class WaveView:
+    """Partitions that are judged and become visible together; a run without waves is one."""
 
     n: int
     partitions: tuple[str, ...]
-    state: str  # waiting | published | part_published | rolled_back | superseded
+    state: str  # computing | staged | rejected | needs_acceptance | validated | publishing | part_published | …
+    judged_at: str | None = None
+    visible_at: str | None = None  # the newest of its publications
     publications: tuple[str, ...] = ()
-    published_at: str | None = None  # the newest of them
+    computed_at: str | None = None  # when its last chunk was done
 
 
 @dataclass(frozen=True, slots=True)
-class GroupsView:
-    """Progress of a run that is published in groups; ``next`` None: nothing is left."""
+class WaveTurnView:
+    """Whose turn it is in a run with several waves; ``next`` None: nothing is left to publish."""
 
-    size: int
-    hold: str
+    of: int
+    size: str
+    pause: str
     order: str  # newest | oldest
-    groups: tuple[GroupView, ...]
+    release: str  # each | first | none
     next: int | None = None
-    not_before: str | None = None  # None: the hold does not block it
+    not_before: str | None = None  # None: the pause does not block it
     seconds_left: int = 0
-    stopped: str = ""  # why no group is published until someone resumes
+    stopped: str = ""  # why no wave is published until someone resumes
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,8 @@ class PublishView:
     break_glass: BreakGlassView | None = None
     single_user: bool = False
     landed_on: str | None = None  # the side table of the snapshot
-    groups: GroupsView | None = None
+    waves: tuple[WaveView, ...] = ()
+    turn: WaveTurnView | None = None  # None: the run is one wave
 
 
 @dataclass(frozen=True, slots=True)

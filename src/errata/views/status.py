@@ -10,7 +10,7 @@ from errata.model.partition import Grain, format_ranges
 from errata.text.numbers import format_moment
 from errata.views.approval import ApprovalView, BreakGlassView, QuorumView, ReleasedView
 from errata.views.live_writes import LateInputView, LiveWriteView
-from errata.views.publish import FreezeView, GroupsView, HazardView
+from errata.views.publish import FreezeView, HazardView, WaveTurnView, WaveView
 from errata.views.run import RunCounts
 
 
@@ -121,7 +121,8 @@ class StatusView:
     release_digest: str | None = None
     release: ReleasedView | None = None
     single_user: bool = False
-    groups: GroupsView | None = None
+    waves: tuple[WaveView, ...] = ()
+    turn: WaveTurnView | None = None  # None: the run is one wave
     dark: Mapping[str, Any] | None = None  # the name under which the candidate is readable, since when, by whom
     freeze: FreezeView | None = None  # set while live jobs are kept out
     hazards: tuple[HazardView, ...] = ()  # restored files that only the guard protects

@@ -213,7 +213,7 @@ def long_plan(**changes: object) -> PlanView:
             "rows_per_minute": 2_000_000,
             "bytes_per_minute": 2**30,
             "commits_per_hour": 60,
-            "wave": 10,
+            "burst": 10,
             "pause_seconds": 300,
             "hours": ["22:00-06:00"],
             "zone": "Europe/Berlin",

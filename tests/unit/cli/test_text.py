@@ -20,7 +20,7 @@ from errata.cli.render import layout
 from errata.cli.render.try_partition import suggest_after_trial
 from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
 from errata.model.diff import OutsideScope
-from errata.model.groups import build_hold_error
+from errata.model.waves import build_hold_error
 from errata.text import numbers as human
 from errata.views import LateInputView, LiveWriteView, PartitionView, RunsView
 from errata.views.checks import DoctorCheck

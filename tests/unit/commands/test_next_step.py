@@ -16,7 +16,7 @@ from errata.cli.main import main
 from errata.commands.next_step import RunSituation, next_step, next_steps
 from errata.errors import StateRefused
 from errata.model.approval import ApprovalRules
-from errata.model.groups import PAUSED
+from errata.model.waves import PAUSED
 from errata.model.manifest import Chunk
 from errata.model.product import Groups, Publish
 from errata.model.run import RunState

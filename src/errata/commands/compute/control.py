@@ -10,7 +10,7 @@ from errata.errors import StateRefused
 from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.run import RUN_MOVES, RunState
-from errata.publishing.groups import set_groups_running
+from errata.publishing.waves import set_waves_going
 from errata.views import StateView
 from errata.workspace import Workspace
 
@@ -19,16 +19,16 @@ S = RunState
 
 @hint_next_step
 def pause(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
-    """Pause a run: no new chunk is claimed and no further group published; running chunks finish."""
-    return set_groups_running(workspace, actor, run_id, going=False) or _move_run(
+    """Pause a run: no new chunk is claimed and no further wave published; running chunks finish."""
+    return set_waves_going(workspace, actor, run_id, going=False) or _move_run(
         workspace, actor, run_id, S.PAUSED, {S.RUNNING}, "pause"
     )
 
 
 @hint_next_step
 def resume(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
-    """Resume a run: chunks may be claimed and groups published again."""
-    return set_groups_running(workspace, actor, run_id, going=True) or _move_run(
+    """Resume a run: chunks may be claimed and waves published again."""
+    return set_waves_going(workspace, actor, run_id, going=True) or _move_run(
         workspace, actor, run_id, S.RUNNING, {S.PAUSED}, "resume"
     )
 

@@ -29,12 +29,12 @@ from errata.model.audit import Actor, AuditEntry
 from errata.model.manifest import Manifest
 from errata.model.partition import sort_oldest_first
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
-from errata.publishing.groups import groups_view
 from errata.publishing.hazards import list_open_hazards
 from errata.publishing.late_inputs import read_late_inputs
 from errata.publishing.live_writes import read_live_writes
 from errata.publishing.preview_state import read_newest_preview
 from errata.publishing.set_back_detection import find_run_set_backs
+from errata.publishing.waves import turn_view, wave_views
 from errata.views import FreezeView, PartitionView, PlanView, RunLine, StatusView
 from errata.worker.budget import cost_view
 from errata.workspace import Workspace
@@ -69,11 +69,12 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
     publications, releases = workspace.ledger.publications.list(run.run_id), workspace.ledger.releases.list(run.run_id)
     attempts, facts = workspace.ledger.progress.attempts(run.run_id), workspace.ledger.facts.list(run.run_id)
     now_ms, quorum = workspace.ledger.now_ms(), current_quorum_view(workspace, run, manifest)
-    groups = groups_view(workspace, run, manifest)
+    waves = workspace.ledger.waves.list(run.run_id)
+    turn = turn_view(workspace, run, manifest, waves)
     set_back, unknown = find_run_set_backs(workspace.ledger, workspace.engines, run)
     live_writes, states = read_live_writes(workspace, run), workspace.ledger.partitions.states(run.run_id)
     situation = build_situation(
-        run, manifest, counts=counts, states=states, quorum=quorum, groups=groups, live_writes=live_writes,
+        run, manifest, counts=counts, states=states, quorum=quorum, turn=turn, live_writes=live_writes,
         set_back=set_back, last_move=find_last_move(workspace, run), chunks=chunks,
         open_warnings=find_warnings_to_accept(workspace, run),
     )  # fmt: skip
@@ -107,7 +108,8 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         release_digest=find_release_digest(workspace, run),
         release=released_view(workspace, run, manifest),
         single_user=manifest.single_user or workspace.project.single_user,
-        groups=groups,
+        waves=wave_views(workspace, run, waves),
+        turn=turn,
         dark=read_newest_preview(workspace, run),
         freeze=_open_freeze_view(workspace, run),
         hazards=list_open_hazards(workspace, manifest, run.run_id),

@@ -16,7 +16,7 @@ from errata.model.product import Product, Publish, Role
 from errata.model.product.throttle import Throttle
 from errata.model.refs import GUARD, base_tag, candidate_branch, input_tags, run_branch
 from errata.model.run import ChunkState
-from errata.publishing.groups import describe_groups
+from errata.publishing.waves import describe_waves
 from errata.views import ChunkView, DeadlineView, EstimateView, InputView, PlanView, RunCounts, VerdictView
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _manifest_view(
             candidate_branch(name, 1, "…"),  # the digest of its content is not known yet
         ),
         new_columns={new.name: new.type for new in manifest.target.new_columns},
-        publish=publish_view(manifest.publish) | describe_groups(manifest),
+        publish=publish_view(manifest.publish) | describe_waves(manifest),
         code={
             "call": code.call, "version": code.version, "digest": code.zip_digest, "git_commit": code.git_commit,
             "git_dirty": code.git_dirty,

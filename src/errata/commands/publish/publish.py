@@ -19,16 +19,15 @@ from errata.live_writers.freeze import freeze_partitions
 from errata.live_writers.rebase import rebase_on_conflict
 from errata.model.audit import Actor
 from errata.model.duration import to_days
-from errata.model.groups import count_hold_days
 from errata.model.manifest import Manifest
 from errata.model.partition import format_partition_list, format_ranges
 from errata.model.side_tables import find_side_table, is_side_table_mode
 from errata.model.table import DataFile, find_columns_to_add, group_by_partition
+from errata.model.waves import count_pause_days
 from errata.ports.publish import TableVersion
 from errata.publishing.erasure import require_erasure_check, watermark_fields
 from errata.publishing.expected_files import build_replacement
 from errata.publishing.follow_up import build_outbox, process_outbox
-from errata.publishing.groups import groups_view, require_group_ready, select_group
 from errata.publishing.late_inputs import notice_late_inputs
 from errata.publishing.leftovers import remove_run_tags
 from errata.publishing.recovery import LedgerLog, recover_open_intents
@@ -37,6 +36,7 @@ from errata.publishing.selection import audit_conflicts, select_partitions
 from errata.publishing.set_back_detection import find_set_backs
 from errata.publishing.side_tables import publish_to_side_table
 from errata.publishing.sweep import sweep_refs
+from errata.publishing.waves import find_next_wave, require_wave_ready, turn_view, wave_views
 from errata.text.exceptions import first_line
 from errata.views import PublishView
 from errata.workspace import RunContext, Workspace
@@ -56,27 +56,26 @@ def publish_run(
     by_itself: bool = False,
     early: str | None = None,
 ) -> PublishView:
-    """Publish the candidate: one metadata-only commit of the chosen partitions, or of the next group.
+    """Publish the candidate: one metadata-only commit of the chosen partitions, or of the next wave.
 
     ``digest`` is the release digest that the person reviewed. ``break_glass`` is the reason for not waiting for a
     second person. ``by_itself`` means that no person decides now, so it needs an earlier release, or a clean gate of a
-    product that publishes without one. ``early`` is the reason for skipping the hold before the next group.
+    product that publishes without one. ``early`` is the reason for skipping the pause before the next wave.
     """
     started = time.monotonic()
     run = workspace.ledger.runs.get(run_id)
     require_publisher(workspace, actor, run, break_glass)
     # an earlier publication may have landed without being recorded: settle it before reading any state
     recover_open_intents(workspace, actor, run.table)
-    context = workspace.open_run(run.run_id, actor)
+    context = _select_wave(workspace.open_run(run.run_id, actor), partitions)
     run, manifest = context.run, context.manifest
     asked = select_partitions(manifest, partitions)
     states = workspace.ledger.partitions.states(run.run_id)
-    asked = select_group(manifest, asked, states, named=partitions is not None)
     scope = tuple(name for name in asked if states[name] is PartitionState.UNPUBLISHED)
     if not scope:
         return _report_already_published(context, asked, states)
-    # the turn first: authorisation records a release, which a group that has to wait must not leave behind
-    turn = require_group_ready(context, scope, early)
+    # the turn first: authorisation records a release, which a wave that has to wait must not leave behind
+    turn = require_wave_ready(context, scope, early)
     by = authorize_publication(context, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself)
     workspace.engines.start_early(session=False)
     late = notice_late_inputs(context, scope, "publish")
@@ -85,13 +84,27 @@ def publish_run(
     return _finish_publication(context, scope, done, started, told)
 
 
+def _select_wave(context: RunContext, partitions: str | Sequence[str] | None) -> RunContext:
+    """The run narrowed to the wave that is next, or to the one that the named partitions are in."""
+    waves = context.ledger.waves.list(context.run_id)
+    if len(waves) == 1:
+        return context
+    if partitions is None:
+        upcoming = find_next_wave(waves)
+        return context.narrow(upcoming.n) if upcoming else context
+    named = set(select_partitions(context.manifest, partitions))
+    found = [wave.n for wave in waves if not named.isdisjoint(wave.partitions)]
+    # partitions of several waves are refused, which needs the whole run
+    return context.narrow(found[0]) if len(found) == 1 else context
+
+
 def _commit_publication(
     context: RunContext, scope: tuple[str, ...], by: Authorization, turn: Mapping[str, Any]
 ) -> ReplacementResult:
     """Commit one authorised publication, with its intent, locks and outcome recorded in the ledger."""
     candidate = by.candidate
     mark = require_erasure_check(context.workspace, context.actor, context.run, candidate)
-    verdict = context.ledger.candidates.latest_verdict(context.run_id)
+    verdict = context.ledger.candidates.latest_verdict(context.run_id, context.run.partitions)
     log = LedgerLog(
         context.workspace, context.actor, context.run_id, "publish", context.run.table, scope, context.manifest.reason,
         {"candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest,
@@ -119,8 +132,8 @@ def _finish_publication(
     """Process the outbox after a publication has landed, tidy up, and build the view."""
     # before tidying up: the outbox may need the tags that are removed then
     followed = process_outbox(context.workspace, context.actor, context.run.table)
-    context = context.reload()
-    run = context.run
+    wave, context = context, context.widen().reload()
+    run, waves = context.run, context.ledger.waves.list(context.run_id)
     warnings, live_commits = _tidy_up(context, done.snapshot_id)
     return PublishView(
         run_id=run.run_id,
@@ -138,11 +151,12 @@ def _finish_publication(
         undo_until=_undo_deadline(context.workspace.now(), context.manifest),
         grain=context.manifest.target.grain.value,
         warnings=(*late, *followed, *warnings),
-        release=released_view(context.workspace, run, context.manifest),
+        release=released_view(context.workspace, replace(wave.run, state=run.state), context.manifest),
         break_glass=find_last_break_glass(context.workspace, run.run_id),
         single_user=context.actor.single_user,
         landed_on=find_side_table(context.manifest),
-        groups=groups_view(context.workspace, run, context.manifest),
+        waves=wave_views(context.workspace, run, waves),
+        turn=turn_view(context.workspace, run, context.manifest, waves),
     )
 
 
@@ -158,7 +172,7 @@ def _build_replacement(
         # a shadow table has its own branches, and nothing expires there
         keep_refs={}
         if context.manifest.target.shadow
-        else {candidate.branch: _CANDIDATE_DAYS + count_hold_days(context.manifest.publish.groups)},
+        else {candidate.branch: _CANDIDATE_DAYS + count_pause_days(context.manifest.publish.waves)},
         properties={"errata.candidate-digest": candidate.digest},
     )
 
@@ -185,6 +199,8 @@ def _report_already_published(
             hint=set_back[0].next,
             partitions=[name for one in set_back for name in one.partitions],
         )
+    context = context.widen()
+    waves = context.ledger.waves.list(context.run_id)
     last = context.ledger.publications.latest_landed(context.run_id, "publish")
     return PublishView(
         run_id=context.run_id,
@@ -205,7 +221,8 @@ def _report_already_published(
         break_glass=find_last_break_glass(context.workspace, context.run_id),
         single_user=bool(last.release.get("single_user")),
         landed_on=find_side_table(context.manifest),
-        groups=groups_view(context.workspace, context.run, context.manifest),
+        waves=wave_views(context.workspace, context.run, waves),
+        turn=turn_view(context.workspace, context.run, context.manifest, waves),
     )
 
 

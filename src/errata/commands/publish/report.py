@@ -27,7 +27,7 @@ def build_report(
     context = workspace.open_run(run_id, actor)
     run, manifest = context.run, context.manifest
     candidate = require_candidate(workspace, run, "report")
-    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions)
     if verdict is None:
         raise StateRefused(
             f"report of {run.run_id} was refused; its candidate is not judged yet ({run.state})",
@@ -65,7 +65,8 @@ def build_report(
         },
         made_at=workspace.now().isoformat(timespec="seconds"),
         notes=tuple(notes),
-        groups=status_view.groups,
+        waves=status_view.waves,
+        turn=status_view.turn,
     )
 
 

@@ -202,10 +202,10 @@ def _restore_commands(
 
 def _read_measured_content(workspace: Workspace, run: RunRecord, scope: Sequence[str]) -> Mapping[str, str]:
     """Content digests of these partitions as measured by the gate; they outlive every snapshot."""
-    candidate = workspace.ledger.candidates.latest(run.run_id)
-    stored = workspace.ledger.candidates.measurements(run.run_id, candidate.n) if candidate else ()
     found: dict[str, dict[str, str]] = {name: {} for name in scope}
-    for m in stored:
+    made = [one for one in workspace.ledger.candidates.list(run.run_id) if set(one.detail["rows"]) & set(scope)]
+    # a partition may have several candidates, after a live write: the newest was published
+    for m in (m for one in made for m in workspace.ledger.candidates.measurements(run.run_id, one.n)):
         if m.scope == CANDIDATE and m.partition in found and m.name in (ROW_COUNT, CONTENT_A, CONTENT_B):
             found[m.partition][m.name] = m.value or "0"
     return {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from errata.approval.permissions import refuse_requester, require_person, require_role
@@ -20,6 +20,7 @@ from errata.gate.verdict.acceptance import find_open_warnings, format_accept_com
 from errata.gate.verdict.findings import BLOCK, CandidateSummary
 from errata.gate.verdict.judge import Verdict, judge_candidate
 from errata.gate.warnings import accept_warnings, find_valid_acceptances
+from errata.gate.wave_rules import select_run_rules
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord, VerdictRecord
 from errata.live_writers.freeze import freeze_partitions
 from errata.live_writers.rebase import rebase_if_written
@@ -27,6 +28,7 @@ from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.rebase import apply_recounts
 from errata.model.run import RunState, find_judged_state
+from errata.model.waves import BLOCKED, OUT, WaveState, find_wave, narrow_to_partitions
 from errata.ports.measure import Measurement
 from errata.publishing.erasure import check_candidate_erasure
 from errata.publishing.expected_files import find_written_partitions
@@ -42,15 +44,23 @@ from errata.workspace import RunContext, Workspace
 
 S = RunState
 _JUDGEABLE_STATES = frozenset({S.STAGED, S.REJECTED, S.NEEDS_ACCEPTANCE, S.VALIDATED})
+_UNDECIDED = frozenset({WaveState.STAGED}) | BLOCKED
 
 
 @hint_next_step
 def validate_run(
-    workspace: Workspace, actor: Actor, run_id: str, accept: Mapping[str, str], thresholds: str | None = None
+    workspace: Workspace,
+    actor: Actor,
+    run_id: str,
+    accept: Mapping[str, str],
+    thresholds: str | None = None,
+    *,
+    wave: int | None = None,
 ) -> ValidateView:
     """Verdict on the run's candidate; raises ``ValidationRejected`` or ``NeedsAcceptance`` if it does not pass.
 
-    ``thresholds`` is the reason for using the thresholds currently in the product file.
+    ``thresholds`` is the reason for using the thresholds currently in the product file. Of several waves, every one
+    that is computed and not decided is judged, in order, up to the first that does not pass; or only ``wave``.
     """
     run = workspace.ledger.runs.get(run_id)
     decides = bool(accept) or thresholds is not None
@@ -61,7 +71,28 @@ def validate_run(
         refuse_requester(workspace, actor, run.planned_by, "accept" if accept else "other thresholds", run.run_id)
     recover_open_intents(workspace, actor, run.table)
     context = workspace.open_run(run.run_id, actor)
-    run, manifest = context.run, context.manifest
+    for n in (wave,) if wave else _find_waves_to_judge(context, decides=decides):
+        find_wave(context.manifest, n)
+        view = _validate_wave(context.narrow(n), accept, thresholds)
+    return view
+
+
+def _find_waves_to_judge(context: RunContext, *, decides: bool) -> tuple[int, ...]:
+    """Numbers of the waves that wait for a verdict; of one that is decided already if none does."""
+    waves = context.ledger.waves.list(context.run_id)
+    computed = takewhile(lambda one: one.state is not WaveState.COMPUTING, waves)
+    waiting = tuple(one.n for one in computed if one.state in _UNDECIDED)
+    if waiting:
+        # a decision of a person is about one wave
+        return waiting[:1] if decides else waiting
+    judged = [one.n for one in waves if one.judged is not None]
+    open_waves = [one.n for one in waves if one.n in judged and one.state not in OUT]
+    return ((open_waves or judged or [1])[0],)
+
+
+def _validate_wave(context: RunContext, accept: Mapping[str, str], thresholds: str | None) -> ValidateView:
+    workspace, actor, decides = context.workspace, context.actor, bool(accept) or thresholds is not None
+    run = context.run
     candidate = _find_measured_candidate(context) if run.state in (*_JUDGEABLE_STATES, S.PART_PUBLISHED) else None
     # assemble an expired candidate of a partly published run again, because its rest is still to be published
     is_lost = run.state is S.PART_PUBLISHED and candidate is None
@@ -69,7 +100,7 @@ def validate_run(
         if run.state is S.PART_PUBLISHED and candidate is not None:
             check_candidate_erasure(context, candidate)
         return _report_recorded_verdict(workspace, actor, run, thresholds)
-    chunks = require_adopted_chunks(workspace, run, manifest)
+    chunks = require_adopted_chunks(context)
     if candidate is None:
         workspace.engines.start_early()
     with freeze_partitions(context):
@@ -92,21 +123,34 @@ def _judge_candidate(
     measurements = measure_candidate(context, candidate)
     facts = describe_candidate(context.workspace, context.manifest, candidate)
     if thresholds is not None:
-        change_thresholds(context, thresholds)
-    rules = apply_recounts(
-        with_current_thresholds(context.workspace, context.run, context.manifest),
-        context.ledger.rebases.list(context.run_id),
-    )
+        change_thresholds(context.widen(), thresholds)
+    judge = _build_judge(context, measurements, facts)
     if accept:
-        accept_warnings(
-            context.workspace, context.actor, context.run, accept, judge_candidate(rules, measurements, facts)
-        )
-    return _record_verdict(replace(context, manifest=rules), candidate, facts, measurements)
+        accept_warnings(context.workspace, context.actor, context.run, accept, judge({}))
+    return _record_verdict(context, candidate, judge, len(measurements))
+
+
+_Judge = Callable[[Mapping[str, str]], Verdict]
+
+
+def _build_judge(context: RunContext, measurements: tuple[Measurement, ...], facts: CandidateSummary) -> _Judge:
+    """Judges these measurements, by accepted warnings, with the thresholds that count now."""
+    whole = context.widen().manifest
+    rules = apply_recounts(
+        with_current_thresholds(context.workspace, context.run, whole), context.ledger.rebases.list(context.run_id)
+    )
+    of_run = select_run_rules(context, rules)
+    if of_run is None:
+        return lambda accepted: judge_candidate(rules, measurements, facts, accepted)
+    of_wave = narrow_to_partitions(rules, context.run.partitions)
+    return lambda accepted: judge_candidate(
+        of_wave, measurements, facts, accepted, whole=of_run.manifest, earlier=of_run.earlier
+    )
 
 
 def _find_measured_candidate(context: RunContext) -> CandidateRecord | None:
     """The existing, measured candidate, if any: judging it again needs neither a scan nor a JVM."""
-    candidate = context.ledger.candidates.latest(context.run_id)
+    candidate = context.ledger.candidates.latest(context.run_id, context.run.partitions)
     if candidate is None or candidate.state is not CandidateState.MADE:
         return None
     if set(candidate.detail["rows"]) != set(context.manifest.partitions):
@@ -122,8 +166,8 @@ def _report_recorded_verdict(
 ) -> ValidateView:
     """Recorded verdict of a run that is past its gate; a run that has not reached the gate is refused."""
     verdict, candidate = (
-        workspace.ledger.candidates.latest_verdict(run.run_id),
-        workspace.ledger.candidates.latest(run.run_id),
+        workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions),
+        workspace.ledger.candidates.latest(run.run_id, run.partitions),
     )
     if verdict is None or candidate is None or thresholds is not None:
         what = "other thresholds for" if thresholds is not None else "validate of"
@@ -178,16 +222,15 @@ def _record_live_writes(context: RunContext) -> tuple[str, ...]:
     return written
 
 
-def _record_verdict(
-    context: RunContext, candidate: CandidateRecord, facts: CandidateSummary, measurements: tuple[Measurement, ...]
-) -> ValidateView:
+def _record_verdict(context: RunContext, candidate: CandidateRecord, judge: _Judge, measured: int) -> ValidateView:
     run = context.run
-    verdict = judge_candidate(context.manifest, measurements, facts)
+    verdict = judge({})
     if accepted := find_valid_acceptances(context.workspace, run, verdict):
-        verdict = judge_candidate(context.manifest, measurements, facts, accepted)
+        verdict = judge(accepted)
     checks: tuple[Mapping[str, Any], ...] = tuple(to_plain(check) for check in verdict.checks)
-    before = context.ledger.candidates.latest_verdict(run.run_id)
-    thresholds = digest_of([*(getattr(context.manifest, name) for name in RULES), [to_plain(a) for a in accepted]])
+    before = context.ledger.candidates.latest_verdict(run.run_id, run.partitions)
+    rules = with_current_thresholds(context.workspace, run, context.widen().manifest)
+    thresholds = digest_of([*(getattr(rules, name) for name in RULES), [to_plain(a) for a in accepted]])
     already = (
         before is not None
         and (before.candidate_n, before.thresholds_digest) == (candidate.n, thresholds)
@@ -213,7 +256,7 @@ def _record_verdict(
         snapshot_id=candidate.snapshot_id or "",
         candidate=candidate.branch,
         checks=checks,
-        measured=len(measurements),
+        measured=measured,
         conflicts=() if before else _record_live_writes(context),
         thresholds=_list_threshold_changes(context.workspace, run),
         release_digest=find_release_digest(context.workspace, run),

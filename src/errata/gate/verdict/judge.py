@@ -49,25 +49,31 @@ def judge_candidate(
     measurements: Iterable[Measurement],
     facts: CandidateSummary,
     accepted: Mapping[str, str] = MappingProxyType({}),
+    *,
+    whole: Manifest | None = None,
+    earlier: Iterable[Measurement] = (),
 ) -> Verdict:
     """Judge a candidate; for other thresholds, pass the manifest with its rules replaced.
 
-    ``accepted`` are rules whose warnings were accepted → the person who did.
+    ``accepted`` are rules whose warnings were accepted → the person who did. For a wave, ``whole`` has the rules of the
+    run and the partitions so far, and ``earlier`` what was measured in the waves before.
     """
-    numbers = MeasurementIndex({(m.scope, m.partition, m.name): m for m in measurements})
+    numbers = MeasurementIndex({(m.scope, m.partition, m.name): m for m in (*earlier, *measurements)})
     with localcontext(prec=_PRECISION):
-        results = tuple(_iterate_results(manifest, numbers, facts))
+        results = tuple(_iterate_results(manifest, whole or manifest, numbers, facts))
     return Verdict(tuple(replace(r, accepted_by=accepted.get(r.name)) if r.level == WARN else r for r in results))
 
 
-def _iterate_results(manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary) -> Iterator[CheckResult]:
+def _iterate_results(
+    manifest: Manifest, whole: Manifest, numbers: MeasurementIndex, facts: CandidateSummary
+) -> Iterator[CheckResult]:
     yield from judge_whole_candidate(manifest, numbers, facts)
-    for check in manifest.checks:
+    for check in whole.checks:
         if check.per == "run":
-            yield judge_check(check, None, manifest, numbers)
-    groups = index_groups(manifest.reconcile, numbers)
+            yield judge_check(check, None, whole, numbers)
+    groups = index_groups((*manifest.reconcile, *whole.reconcile), numbers)
     balances = [rule for rule in manifest.reconcile if rule.per != "run"]
-    for rule in manifest.reconcile:
+    for rule in whole.reconcile:
         if rule.per == "run":
             yield judge_reconciliation(rule, None, numbers, groups)
     for partition in manifest.partitions:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Literal
 
 from errata.ledger.records import CandidateState
-from errata.model.run import ATTEMPT_MOVES, CHUNK_MOVES, PUBLICATION_MOVES, RUN_MOVES
+from errata.model.run import ATTEMPT_MOVES, CHUNK_MOVES, FINAL, PUBLICATION_MOVES, RUN_MOVES
 
 APPEND_ONLY = (
     "acceptance", "approval", "audit", "fact", "guard", "manifest", "meta", "part", "publication_detail", "released",
@@ -118,6 +118,7 @@ def _unknown_move_sql(kind: str) -> str:
 
 
 _NEWEST = "SELECT 1 FROM audit WHERE seq = NEW.audit_seq AND seq = (SELECT seq FROM audit_head) AND run_id = NEW.run_id"
+_ENDED = ", ".join(f"'{state.value}'" for state in sorted(FINAL))
 _ITS_CHUNK = (
     "FROM chunk WHERE run_id = NEW.run_id AND chunk_id = NEW.chunk_id AND fence = NEW.fence AND state = 'running'"
 )
@@ -165,8 +166,11 @@ _TABLE_CONSTRAINTS = (
         "released_state",
         "released",
         "insert",
-        "NOT EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id AND state IN ('validated', 'part_published'))",
-        "only a run that passed its gate is released",
+        "NOT EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id AND state IN ('validated', 'part_published')) AND ("  # noqa: S608
+        "NOT EXISTS (SELECT 1 FROM verdict WHERE run_id = NEW.run_id AND candidate_n = NEW.candidate_n AND passed"
+        " AND id = (SELECT MAX(id) FROM verdict WHERE run_id = NEW.run_id AND candidate_n = NEW.candidate_n)) OR EXISTS"
+        f" (SELECT 1 FROM run WHERE run_id = NEW.run_id AND state IN ({_ENDED})))",
+        "only a candidate that passed its gate is released, while its run has not ended",
     ),
     Constraint("released_audited", "released", "insert", f"NOT EXISTS ({_NEWEST})", "a release needs its audit entry"),
     Constraint(

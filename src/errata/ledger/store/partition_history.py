@@ -7,7 +7,7 @@ therefore always the stack to unwind, and the state of a run follows from the st
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,6 @@ from errata.ledger.db.database import Tx
 from errata.ledger.records import AcceptanceRecord, PartitionState, PublicationRecord, RunRecord
 from errata.ledger.schema.definition import acceptance
 from errata.ledger.store.base import Store, build_record, find_run
-from errata.model.run import RunState
 
 _MAX_IN_LIST = 500
 
@@ -92,16 +91,6 @@ def _find_partition_state(
             return PartitionState.SUPERSEDED
         under = rows[under].stands_on
     return PartitionState.ROLLED_BACK
-
-
-def derive_run_state(states: Iterable[PartitionState]) -> RunState | None:
-    """The run state that follows from its partitions; None before the first publication."""
-    found = set(states)
-    if PartitionState.ACCEPTED in found:
-        return RunState.PART_PUBLISHED if PartitionState.UNPUBLISHED in found else RunState.PUBLISHED
-    if PartitionState.SUPERSEDED in found:
-        return RunState.SUPERSEDED
-    return RunState.ROLLED_BACK if PartitionState.ROLLED_BACK in found else None
 
 
 def record_acceptances(tx: Tx, publication: PublicationRecord, audit_seq: int) -> None:

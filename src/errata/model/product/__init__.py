@@ -8,7 +8,6 @@ from __future__ import annotations
 from errata.model.product.product import (
     LINEAGE_COLUMNS,
     Freeze,
-    Groups,
     Input,
     Merge,
     Product,
@@ -16,6 +15,7 @@ from errata.model.product.product import (
     Publish,
     Target,
     Transform,
+    Waves,
     is_sql_file,
 )
 from errata.model.product.project import S3, Alarm, Catalog, Limits, Person, Project, Role
@@ -44,7 +44,6 @@ __all__ = [
     "Control",
     "Freeze",
     "GroupKey",
-    "Groups",
     "Input",
     "Limits",
     "Merge",
@@ -60,5 +59,6 @@ __all__ = [
     "Target",
     "Threshold",
     "Transform",
+    "Waves",
     "is_sql_file",
 ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
+from errata.canonical import LEFT_OUT
 from errata.model.approval import ApprovalRules
 from errata.model.file_keys import NOT_A_KEY, Key, OneOf
 from errata.model.file_values import (
@@ -24,6 +25,7 @@ from errata.model.file_values import (
     SourceType,
     TableName,
     Text,
+    WaveSize,
     YesNo,
 )
 from errata.model.partition import Grain
@@ -129,15 +131,24 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
-    """Publish a few partitions at a time, with a hold in between."""
+class Waves:
+    """Compute, judge and publish a part of the run at a time."""
 
-    size: Annotated[Count, Key("Maximum number of partitions in one publication.")]
-    hold: Annotated[HoldText, Key("Minimum time between two groups.")]
+    size: Annotated[WaveSize, Key("Partitions in a wave: a number, or a length of time such as 30d.")]
+    pause: Annotated[HoldText, Key("Minimum time between two waves.")] = "0s"
     order: Annotated[
         Annotated[str, OneOf("newest", "oldest")] | None,
-        Key("Which partitions are published first (default: as the run computes them)."),
+        Key("Which partitions go first (default: as the run computes them)."),
     ] = None
+    release: Annotated[
+        str,
+        OneOf("each", "first", "none"),
+        Key("A person releases each wave, or only the first; none: with manual false, no person."),
+    ] = "each"
+    within: Annotated[
+        Mapping[Line, Amount],
+        Key("release first: largest change of rows, or of a metric in compare, for a wave that goes without a person."),
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +181,8 @@ class Publish:
         Key("Table of old and new values by key; with any mode, or alone in mode corrections."),
     ] = None
     creates: Annotated[tuple[str, ...], NOT_A_KEY] = ()  # statements that create the tables missing at planning
-    groups: Annotated[Groups | None, Key("Publish in groups, one at a time.")] = None
+    groups: Annotated[Mapping[str, Any] | None, NOT_A_KEY] = None  # only in plans of earlier versions
+    waves: Annotated[Waves | None, Key("Publish in waves, one at a time.")] = field(default=None, metadata=LEFT_OUT)
     on_live_write: Annotated[
         str,
         OneOf("conflict", "freeze", "live_wins"),

@@ -21,10 +21,10 @@ def publish(
     partitions: Partitions = None,
     break_glass: BreakGlass = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Publish all groups, waiting for the hold between them.")
+        bool, typer.Option("--wait", help="Publish all waves, waiting for the pause between them.")
     ] = False,
     early: Annotated[
-        str | None, typer.Option("--early", metavar="WHY", help="Skip the hold before the next group.")
+        str | None, typer.Option("--early", metavar="WHY", help="Skip the pause before the next wave.")
     ] = None,
     dark: Annotated[bool, typer.Option("--dark", help="Only make the candidate readable under a name.")] = False,
     name: Annotated[
@@ -37,7 +37,7 @@ def publish(
 ) -> int:
     """Publish the validated candidate in one commit.
 
-    Readers see all of it or nothing. A product with publish.groups publishes its next group. Every precondition is
+    Readers see all of it or nothing. A product with publish.waves publishes its next wave. Every precondition is
     checked again. Asks first on a terminal.
 
     Publishing counts as your release. A service account needs a release by a person (`errata release`). --break-glass

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from errata.model.groups import (
+from errata.model.waves import (
     build_hold_error,
     compute_hold_end,
     count_hold_days,
