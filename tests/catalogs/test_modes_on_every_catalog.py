@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from protocol.test_groups import test_readers_see_one_group_after_the_other
+
 from spark.test_mode_guarantees import (
     test_conflict_detected,
     test_per_partition_rollback,

@@ -75,3 +75,24 @@ def test_a_rollback_of_one_wave_leaves_the_others_and_stops_the_rest(make_world:
     world.client.resume(run, as_="bo")
     assert world.client.publish(run, as_="bo").partitions == (world.days[0],)
     assert seen(world, world.days[:2])
+
+
+LIMITED = "size: 1, release: first, within: {rows: 10%}"
+
+
+def test_the_first_wave_is_visible_while_the_rest_is_computed(make_world: Make) -> None:
+    """One worker computes one chunk, judges its wave and publishes it; the others are still to be computed."""
+    world = make_world(days=3, chunk_bytes="1KiB", product=in_waves(LIMITED))
+    run = world.to("approved")
+    world.client.run(run, max_chunks=1, publish=True, as_="cy")
+    shown = world.client.status(run)
+    assert [wave.state for wave in shown.waves] == ["validated", "computing", "computing"]
+    assert shown.state == "running"
+    world.client.release(run, digest=shown.release_digest, as_="bo")
+    world.client.run(run, max_chunks=1, publish=True, as_="cy")
+    assert seen(world, world.days[1:])
+    assert [wave.state for wave in world.client.status(run).waves] == ["published", "published", "computing"]
+    assert world.client.run(run, publish=True, as_="cy").state == "published"
+    assert seen(world, world.days)
+    kinds = [(row.kind, row.person) for row in world.ledger.releases.list(run)]
+    assert kinds == [("release", "bo"), ("automatic", "cy"), ("automatic", "cy")]

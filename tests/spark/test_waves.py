@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
 from protocol.test_groups import seen
+
 from spark import test_modes as modes
 from support.clock import later
 from support.world import World

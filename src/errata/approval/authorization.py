@@ -27,6 +27,7 @@ from errata.approval.release import (
     publishes_itself,
 )
 from errata.approval.suggestion import complete_commands
+from errata.approval.wave_release import explain_person_needed
 from errata.errors import ApprovalRefused
 from errata.failpoints import failpoint
 from errata.gate.candidate import digest_candidate
@@ -36,6 +37,7 @@ from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.run import RunState
 from errata.model.table import DataFile
+from errata.model.waves import list_waves
 from errata.workspace import RunContext, Workspace
 
 
@@ -86,8 +88,9 @@ def require_unattended(workspace: Workspace, actor: Actor, run_id: str) -> None:
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "run --publish", run.run_id)
     refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
-    if publishes_itself(workspace, workspace.ledger.runs.manifest(run.run_id, actor)):
-        return
+    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    if publishes_itself(workspace, manifest) or len(list_waves(manifest)) > 1:
+        return  # a wave that is not released waits, while later ones are computed
     error = ApprovalRefused(
         f"run --publish of {run.run_id} was refused; expected a product with publish.manual false, as it was planned "
         "and as it is now; found one that a person releases",
@@ -187,6 +190,10 @@ def _find_authority(
     itself = publishes_itself(context.workspace, context.manifest)
     if itself and is_clean(found.verdict.checks):
         return "automatic", ""
+    waves = context.manifest.publish.waves
+    if waves is not None and waves.release == "first" and context.wave is not None and context.wave.n > 1:
+        why = explain_person_needed(context, found)
+        return "automatic", f"wave {context.wave.n} waits for a person: {why}" if why else ""
     rows = context.ledger.releases.list(context.run_id)
     if rows:
         said = (

@@ -111,19 +111,23 @@ def explain_void_release(
     workspace: Workspace, run: RunRecord, manifest: Manifest, found: JudgedCandidate, row: ReleaseRecord
 ) -> str:
     """Why a release is no longer valid; empty when it is."""
-    people = workspace.project.people
-    services = frozenset(name for name, person in people.items() if person.service)
-    holders = Releasers(
-        publishers=frozenset(workspace.project.list_with_role(Role.PUBLISHER)),
-        breakers=frozenset(workspace.project.list_with_role(Role.BREAK_GLASS)),
-        services=services,
-        requester=workspace.project.find_case_variant(run.planned_by) or run.planned_by,
-        single_user=is_single_user(workspace.project, manifest),
-    )
+    holders = list_releasers(workspace, run, manifest)
     automatic = publishes_itself(workspace, manifest) and is_clean(found.verdict.checks)
     now = datetime.fromisoformat(workspace.ledger.now())
     return find_void_reason(
         to_plain(row), found.subject, holders, valid=manifest.approval.valid, now=now, automatic=automatic
+    )
+
+
+def list_releasers(workspace: Workspace, run: RunRecord, manifest: Manifest) -> Releasers:
+    """People who may release this run now."""
+    people = workspace.project.people
+    return Releasers(
+        publishers=frozenset(workspace.project.list_with_role(Role.PUBLISHER)),
+        breakers=frozenset(workspace.project.list_with_role(Role.BREAK_GLASS)),
+        services=frozenset(name for name, person in people.items() if person.service),
+        requester=workspace.project.find_case_variant(run.planned_by) or run.planned_by,
+        single_user=is_single_user(workspace.project, manifest),
     )
 
 
@@ -256,7 +260,7 @@ def find_void_reason(
         return f"it is of {release['at'][:10]} and counts for {valid}"
     if release["kind"] == AUTOMATIC:
         return "" if automatic else "it was released by a clean gate, and the product now wants a person"
-    return _check_person(person, holders, broke_glass=bool(release["break_glass"]))
+    return check_releaser(person, holders, broke_glass=bool(release["break_glass"]))
 
 
 _VOID_REASONS = (
@@ -268,7 +272,8 @@ _VOID_REASONS = (
 )
 
 
-def _check_person(person: str, holders: Releasers, *, broke_glass: bool) -> str:
+def check_releaser(person: str, holders: Releasers, *, broke_glass: bool) -> str:
+    """Why a release by this person does not count; empty when it does. Pure."""
     if holders.single_user:
         return ""
     if person in holders.services:

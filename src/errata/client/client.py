@@ -105,14 +105,22 @@ class Client(Upkeep):
         return plan.approve.decline(self._workspace, self._actor(as_), run_id, require_one_line("--note", note))
 
     def run(
-        self, run_id: str, *, parallel: int = 2, max_chunks: int | None = None, as_: str | None = None
+        self,
+        run_id: str,
+        *,
+        parallel: int = 2,
+        max_chunks: int | None = None,
+        publish: bool = False,
+        as_: str | None = None,
     ) -> views.RunView:
-        """Work on a run until nothing is left.
+        """Work on a run until nothing is left; ``publish`` judges and publishes each wave as soon as it may go.
 
         Example: client.run(run.id, as_="ana")
         """
         actor = self._actor(as_)
-        return compute.run.run_chunks(self._workspace, actor, run_id, parallel=parallel, max_chunks=max_chunks)
+        return compute.run.run_chunks(
+            self._workspace, actor, run_id, parallel=parallel, max_chunks=max_chunks, publish=publish
+        )
 
     def pause(self, run_id: str, *, as_: str | None = None) -> views.StateView:
         """Pause a run: workers claim no new chunk, and no further wave is published.
@@ -149,9 +157,10 @@ class Client(Upkeep):
         *,
         accept: Mapping[str, str] | None = None,
         thresholds: str | None = None,
+        wave: int | None = None,
         as_: str | None = None,
     ) -> views.ValidateView:
-        """Assemble, measure and judge the candidate.
+        """Assemble, measure and judge the candidate; of a run with waves, of each that is computed, or of ``wave``.
 
         ``thresholds`` is the reason for using the thresholds currently in the product file instead of the sealed ones.
 
@@ -159,21 +168,25 @@ class Client(Upkeep):
         """
         accepted = {check: require_one_line(f"--accept {check}", why) for check, why in (accept or {}).items()}
         because = _require_line("--thresholds", thresholds)
-        return publish.validate.validate_run(self._workspace, self._actor(as_), run_id, accepted, because)
+        return publish.validate.validate_run(self._workspace, self._actor(as_), run_id, accepted, because, wave=wave)
 
-    def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
+    def diff(
+        self, run_id: str, *, partitions: Partitions = None, sample: int = 10, wave: int | None = None
+    ) -> DiffView:
         """Compare the candidate with the content that it replaces.
 
         Example: client.diff(run.id, partitions="2026-01-13..2026-01-15", sample=3)
         """
-        return publish.diff.diff(self._workspace, self._actor(None), run_id, partitions, sample)
+        return publish.diff.diff(self._workspace, self._actor(None), run_id, partitions, sample, wave)
 
-    def report(self, run_id: str, *, partitions: Partitions = None, sample: int = 20) -> ReportView:
+    def report(
+        self, run_id: str, *, partitions: Partitions = None, sample: int = 20, wave: int | None = None
+    ) -> ReportView:
         """Everything a reviewer needs to decide; ``errata.report.page.render_page`` renders it as HTML.
 
         Example: client.report(run.id)
         """
-        return publish.report.build_report(self._workspace, self._actor(None), run_id, partitions, sample)
+        return publish.report.build_report(self._workspace, self._actor(None), run_id, partitions, sample, wave)
 
     def quarantine(self, run_id: str, *, sample: int = 3) -> views.QuarantineView:
         """Rows that a run set aside, by reason, with samples.
@@ -183,14 +196,20 @@ class Client(Upkeep):
         return look.quarantine.read_quarantine(self._workspace, self._actor(None), run_id, sample)
 
     def release(
-        self, run_id: str, *, digest: str | None = None, note: str = "", as_: str | None = None
+        self,
+        run_id: str,
+        *,
+        digest: str | None = None,
+        note: str = "",
+        wave: int | None = None,
+        as_: str | None = None,
     ) -> views.ReleaseView:
         """Release the candidate, its verdict and its accepted warnings; a service account may publish it afterwards.
 
         Example: client.release(run.id, digest=client.show(run.id).release_digest, as_="bo")
         """
         said = require_one_line("--note", note)
-        return publish.release.release_run(self._workspace, self._actor(as_), run_id, digest, said)
+        return publish.release.release_run(self._workspace, self._actor(as_), run_id, digest, said, wave)
 
     def publish(
         self,
@@ -266,14 +285,20 @@ class Client(Upkeep):
         authorization.require_unattended(self._workspace, self._actor(as_), run_id)
 
     def rollback(
-        self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None
+        self,
+        run_id: str,
+        *,
+        partitions: Partitions = None,
+        reason: str,
+        wave: int | None = None,
+        as_: str | None = None,
     ) -> views.RollbackView:
-        """Restore the content that the partitions had before the run was published.
+        """Restore the content that the partitions, or those of ``wave``, had before the run was published.
 
         Example: client.rollback(run.id, partitions="2026-01-13", reason="audit open (FIN-240)", as_="bo")
         """
         why = require_one_line("--reason", reason)
-        return publish.rollback.roll_back_run(self._workspace, self._actor(as_), run_id, partitions, why)
+        return publish.rollback.roll_back_run(self._workspace, self._actor(as_), run_id, partitions, why, wave)
 
     def status(self, run_id: str | None = None) -> views.StatusView:
         """Status of one run (default: all runs).

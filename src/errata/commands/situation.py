@@ -16,17 +16,18 @@ from errata.ledger.records import ChunkRecord
 from errata.model.audit import Actor
 from errata.model.chunk_outcome import NEEDS_NEW_PLAN
 from errata.model.manifest import Manifest
-from errata.model.run import ChunkState, RunState
+from errata.model.run import FINAL, ChunkState, RunState
 from errata.publishing.live_writes import read_live_writes
 from errata.publishing.set_back_detection import find_run_set_backs
-from errata.publishing.waves import turn_view
+from errata.publishing.waves import focus_on_wave, turn_view
 from errata.views import QuorumView, SetBackView, WaveTurnView
 from errata.views.live_writes import LiveWriteView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 S = RunState
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _MAX_RECENT_ENTRIES = 200
+_DECIDED_BY_WAVE = frozenset({S.STAGED, S.REJECTED, S.NEEDS_ACCEPTANCE, S.VALIDATED, S.PART_PUBLISHED})
 
 
 def build_situation(
@@ -83,6 +84,14 @@ def find_warnings_to_accept(workspace: Workspace, run: RunRecord) -> tuple[str, 
     return find_open_warnings(verdict.checks) if verdict else ()
 
 
+def focus_for_step(context: RunContext) -> RunRecord:
+    """The run as far as its next wave is, where that decides what a person does next."""
+    if context.run.state in (S.PAUSED, S.FAILED) or context.run.state in FINAL:
+        return context.run
+    focused = focus_on_wave(context).run
+    return focused if focused.state in _DECIDED_BY_WAVE else context.run
+
+
 def suggest_steps(workspace: Workspace, actor: Actor, run_id: str, *, is_reviewed: bool = False) -> tuple[str, ...]:
     """The commands to type next, each with a person who may type it; ``is_reviewed``: for one who has seen the diff."""
 
@@ -94,10 +103,10 @@ def suggest_steps(workspace: Workspace, actor: Actor, run_id: str, *, is_reviewe
 
 
 def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_reviewed: bool) -> RunSituation:
-    run = workspace.ledger.runs.get(run_id)
-    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    context = workspace.open_run(run_id, actor)
+    run, manifest = context.run, context.manifest
     return build_situation(
-        run,
+        focus_for_step(context),
         manifest,
         counts=workspace.ledger.progress.counts(run.run_id),
         states=workspace.ledger.partitions.states(run.run_id),
@@ -107,7 +116,7 @@ def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_revie
         set_back=find_run_set_backs(workspace.ledger, workspace.engines, run)[0],
         last_move=find_last_move(workspace, run),
         chunks=workspace.ledger.progress.chunks(run.run_id) if run.state is S.FAILED else (),
-        open_warnings=find_warnings_to_accept(workspace, run),
+        open_warnings=find_warnings_to_accept(workspace, focus_for_step(context)),
         is_reviewed=is_reviewed,
     )
 

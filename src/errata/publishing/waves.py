@@ -35,6 +35,7 @@ from errata.model.waves import (
     list_waves,
     resolve_wave_order,
 )
+from errata.publishing.selection import select_partitions
 from errata.text.numbers import format_moment, plural
 from errata.views import StateView, WaveTurnView, WaveView
 from errata.worker.pipeline_health import HealthMonitor, Level, Reading
@@ -52,6 +53,18 @@ def focus_on_wave(context: RunContext, n: int | None = None) -> RunContext:
     if n is not None:
         return context.narrow(find_wave(context.manifest, n).n)
     return context.narrow((find_next_wave(waves) or waves[-1]).n)
+
+
+def narrow_to(context: RunContext, partitions: str | Sequence[str] | None, n: int | None = None) -> RunContext:
+    """The run narrowed to this wave, to the one that the named partitions are in, or to the next one.
+
+    Partitions of several waves leave the run whole.
+    """
+    if n is not None or partitions is None:
+        return focus_on_wave(context, n)
+    named = set(select_partitions(context.manifest, partitions))
+    found = [one.n for one in context.ledger.waves.list(context.run_id) if not named.isdisjoint(one.partitions)]
+    return context.narrow(found[0]) if len(found) == 1 else context
 
 
 def refuse_groups(run: RunRecord, manifest: Manifest) -> None:

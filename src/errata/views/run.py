@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from errata.views.checks import CheckResult
     from errata.views.diff import DiffView
     from errata.views.live_writes import LateInputView
+    from errata.views.publish import WaveView
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class RunView:
     seconds: float
     log: str
     failures: tuple[Mapping[str, Any], ...] = ()
+    waves: tuple[WaveView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class ValidateView:
     release_digest: str | None = None  # digest for a release; None unless the gate has passed
     single_user: bool = False
     late_inputs: tuple[LateInputView, ...] = ()  # new data in inputs since they were pinned
+    wave: int = 1
 
     def _repr_html_(self) -> str:
         from errata.views.notebook import render_verdict

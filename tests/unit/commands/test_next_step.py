@@ -16,10 +16,10 @@ from errata.cli.main import main
 from errata.commands.next_step import RunSituation, next_step, next_steps
 from errata.errors import StateRefused
 from errata.model.approval import ApprovalRules
-from errata.model.waves import PAUSED
 from errata.model.manifest import Chunk
 from errata.model.product import Groups, Publish
 from errata.model.run import RunState
+from errata.model.waves import PAUSED
 from support.office import ANA, DAYS, WARNED, Office, office
 from unit.ledger.steps import adopt, bring, intend, must_claim, publish, roll_back
 

@@ -7,6 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from errata.model.partition import NULL, Grain, sort_newest_first, sort_oldest_first
+from errata.model.product import Groups
 from errata.model.waves import (
     build_hold_error,
     compute_hold_end,
@@ -15,8 +17,6 @@ from errata.model.waves import (
     resolve_group_order,
     split_into_groups,
 )
-from errata.model.partition import NULL, Grain, sort_newest_first, sort_oldest_first
-from errata.model.product import Groups
 
 DAYS = st.lists(
     st.integers(0, 400).map(lambda n: (date(2026, 1, 1) + timedelta(days=n)).isoformat()), unique=True, min_size=1

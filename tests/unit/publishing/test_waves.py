@@ -14,13 +14,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from errata.publishing.groups import groups_view, require_group_ready, select_group
 
 from errata.commands.publish import publish_wait as stepping
 from errata.errors import EngineError, PermissionRefused, PublishConflict, PublishHeld, StateRefused, UsageError
 from errata.model.audit import Actor
 from errata.model.product import Groups, Publish
 from errata.model.product.throttle import Signal
-from errata.publishing.groups import groups_view, require_group_ready, select_group
 from errata.views import GroupsView, PublishView
 from errata.workspace import RunContext
 from support.clock import Clock, stopped_clock

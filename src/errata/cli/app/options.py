@@ -20,6 +20,10 @@ Partitions = Annotated[
     ),
 ]
 
+Wave = Annotated[
+    int | None, typer.Option("--wave", metavar="N", min=1, help="Only this wave of the run (default: what is next).")
+]
+
 BreakGlass = Annotated[
     str | None,
     typer.Option("--break-glass", metavar="WHY", help="Decide alone for this reason; triggers the alarm."),

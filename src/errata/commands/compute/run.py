@@ -14,6 +14,7 @@ from errata.approval.break_glass import raise_alarm
 from errata.approval.permissions import require_role
 from errata.approval.quorum import require_approvals
 from errata.canonical import to_plain
+from errata.commands.compute.wave_stream import WaveStream, publish_beside
 from errata.commands.plan.show import counts_view, failures_view
 from errata.commands.situation import hint_next_step, suggest_steps
 from errata.errors import RunExpired, RunFailed, SourceChanged, StateRefused
@@ -29,10 +30,12 @@ from errata.model.product.throttle import Throttle
 from errata.model.rebase import Rebase
 from errata.model.refs import RUN_DAYS, run_branch
 from errata.model.run import ChunkState, RunState
+from errata.model.waves import derive_run_state, list_waves
 from errata.publishing.messages import plan_again_command
 from errata.publishing.recovery import recover_open_intents
 from errata.publishing.selection import read_refs
 from errata.publishing.sweep import sweep_refs
+from errata.publishing.waves import wave_views
 from errata.views import RunView
 from errata.worker.attempt import RunJob
 from errata.worker.canary import refuse_rejected_canary
@@ -56,8 +59,12 @@ def run_chunks(
     parallel: int,
     max_chunks: int | None,
     owner_name: str | None = None,
+    publish: bool = False,
 ) -> RunView:
-    """Compute chunks until none is left to claim; safe to start on any host, any number of times."""
+    """Compute chunks until none is left to claim; safe to start on any host, any number of times.
+
+    ``publish``: judge and publish each wave while later ones are computed.
+    """
     started = time.monotonic()
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.OPERATOR,), "run", run.run_id)
@@ -66,7 +73,10 @@ def run_chunks(
     context = workspace.open_run(run.run_id, actor)
     run = context.run
     refuse_rejected_canary(workspace, run)
+    publish = publish and len(list_waves(context.manifest)) > 1
     if run.state in _COMPUTED_STATES:
+        if publish:
+            WaveStream(workspace, actor, run.run_id).drain()
         return _run_view(workspace, run, already=True, started=started)
     if run.state is S.APPROVED:  # before the freeze blocks any live job
         require_approvals(context, "run")
@@ -75,7 +85,13 @@ def run_chunks(
             refuse_live_writes(context)
         if run.state is not S.RUNNING:
             context = replace(context, run=start_run(context))
-        return _join_run(context, parallel, max_chunks, owner_name, started)
+        if not publish:
+            return _join_run(context, parallel, max_chunks, owner_name, started)
+        stream = WaveStream(workspace, actor, run.run_id)
+        with publish_beside(stream):
+            _join_run(context, parallel, max_chunks, owner_name, started)
+        stream.drain()
+        return _run_view(workspace, workspace.ledger.runs.get(run.run_id), already=False, started=started)
 
 
 def _join_run(
@@ -196,7 +212,10 @@ def _record_end_state(job: RunJob) -> tuple[RunRecord, ChunkCounts]:
     try:
         if run.state is S.RUNNING and counts.done == counts.total:
             failpoint("run.before_staged")
-            run = workspace.ledger.runs.move(run.run_id, S.STAGED, actor=actor, body={"rows": counts.rows})
+            # waves may have been judged and be out by now
+            waves = workspace.ledger.waves.list(run.run_id)
+            state = S.STAGED if len(waves) == 1 else derive_run_state([wave.state for wave in waves])
+            run = workspace.ledger.runs.move(run.run_id, state, actor=actor, body={"rows": counts.rows})
         elif run.state is S.RUNNING and not counts.running and (not counts.pending or is_blocked(job)):
             body = {"failed": counts.failed + counts.quarantined}
             run = workspace.ledger.runs.move(run.run_id, S.FAILED, actor=actor, body=body)
@@ -247,4 +266,5 @@ def _run_view(workspace: Workspace, run: RunRecord, *, already: bool, started: f
         round(time.monotonic() - started, 3),
         str(workspace.engines.log),
         failures_view(workspace.ledger.progress.chunks(run.run_id)),
+        waves=wave_views(workspace, run, workspace.ledger.waves.list(run.run_id)),
     )

@@ -12,7 +12,7 @@ from errata.approval.suggestion import complete_commands
 from errata.commands.look.quarantine import rows_by_input
 from errata.commands.next_step import next_step
 from errata.commands.plan.show import counts_view, failures_view, stored_plan_view
-from errata.commands.situation import build_situation, find_last_move, find_warnings_to_accept
+from errata.commands.situation import build_situation, find_last_move, find_warnings_to_accept, focus_for_step
 from errata.gate.row_accounts import list_adopted_attempts
 from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import (
@@ -62,8 +62,8 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> Stat
 
 
 def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
-    run = workspace.ledger.runs.get(run_id)
-    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    context = workspace.open_run(run_id, actor)
+    run, manifest, next_run = context.run, context.manifest, focus_for_step(context)
     chunks = workspace.ledger.progress.chunks(run.run_id)
     counts = workspace.ledger.progress.counts(run.run_id)
     publications, releases = workspace.ledger.publications.list(run.run_id), workspace.ledger.releases.list(run.run_id)
@@ -74,9 +74,9 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
     set_back, unknown = find_run_set_backs(workspace.ledger, workspace.engines, run)
     live_writes, states = read_live_writes(workspace, run), workspace.ledger.partitions.states(run.run_id)
     situation = build_situation(
-        run, manifest, counts=counts, states=states, quorum=quorum, turn=turn, live_writes=live_writes,
+        next_run, manifest, counts=counts, states=states, quorum=quorum, turn=turn, live_writes=live_writes,
         set_back=set_back, last_move=find_last_move(workspace, run), chunks=chunks,
-        open_warnings=find_warnings_to_accept(workspace, run),
+        open_warnings=find_warnings_to_accept(workspace, next_run),
     )  # fmt: skip
     return StatusView(
         run_id=run.run_id,
@@ -101,12 +101,12 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         input_rows=rows_by_input(list_adopted_attempts(workspace, run.run_id)),
         accepted=tuple(
             {"check": one.check, "why": one.why, "person": one.person}
-            for one in find_verdict_acceptances(workspace, run)
+            for one in find_verdict_acceptances(workspace, next_run)
         ),
         quorum=quorum,
         break_glass=find_last_break_glass(workspace, run.run_id),
-        release_digest=find_release_digest(workspace, run),
-        release=released_view(workspace, run, manifest),
+        release_digest=find_release_digest(workspace, next_run),
+        release=released_view(workspace, next_run, manifest),
         single_user=manifest.single_user or workspace.project.single_user,
         waves=wave_views(workspace, run, waves),
         turn=turn,

@@ -36,7 +36,7 @@ from errata.publishing.selection import audit_conflicts, select_partitions
 from errata.publishing.set_back_detection import find_set_backs
 from errata.publishing.side_tables import publish_to_side_table
 from errata.publishing.sweep import sweep_refs
-from errata.publishing.waves import find_next_wave, require_wave_ready, turn_view, wave_views
+from errata.publishing.waves import narrow_to, require_wave_ready, turn_view, wave_views
 from errata.text.exceptions import first_line
 from errata.views import PublishView
 from errata.workspace import RunContext, Workspace
@@ -67,7 +67,7 @@ def publish_run(
     require_publisher(workspace, actor, run, break_glass)
     # an earlier publication may have landed without being recorded: settle it before reading any state
     recover_open_intents(workspace, actor, run.table)
-    context = _select_wave(workspace.open_run(run.run_id, actor), partitions)
+    context = narrow_to(workspace.open_run(run.run_id, actor), partitions)
     run, manifest = context.run, context.manifest
     asked = select_partitions(manifest, partitions)
     states = workspace.ledger.partitions.states(run.run_id)
@@ -82,20 +82,6 @@ def publish_run(
     done = _commit_publication(context, scope, by, turn)
     told = tuple(one.text(manifest.target.grain.value) for one in late)
     return _finish_publication(context, scope, done, started, told)
-
-
-def _select_wave(context: RunContext, partitions: str | Sequence[str] | None) -> RunContext:
-    """The run narrowed to the wave that is next, or to the one that the named partitions are in."""
-    waves = context.ledger.waves.list(context.run_id)
-    if len(waves) == 1:
-        return context
-    if partitions is None:
-        upcoming = find_next_wave(waves)
-        return context.narrow(upcoming.n) if upcoming else context
-    named = set(select_partitions(context.manifest, partitions))
-    found = [wave.n for wave in waves if not named.isdisjoint(wave.partitions)]
-    # partitions of several waves are refused, which needs the whole run
-    return context.narrow(found[0]) if len(found) == 1 else context
 
 
 def _commit_publication(

@@ -39,7 +39,7 @@ def publish_by_wave(
     context = workspace.open_run(run.run_id, actor)
     while True:
         if pauses:
-            _wait_for_turn(context)
+            wait_for_turn(context)
         try:
             view = publish()
         except PublishHeld:
@@ -54,7 +54,7 @@ def publish_by_wave(
         failpoint("waves.between")
 
 
-def _wait_for_turn(context: RunContext) -> None:
+def wait_for_turn(context: RunContext) -> None:
     """Sleep until the next wave may be published; raise if the run is stopped or a health signal demands a pause."""
     turn = _read_pause(context)
     if turn is None:

@@ -19,6 +19,7 @@ from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import RUN_MOVES, RunState
 from errata.model.side_tables import find_side_table, is_side_table_mode
 from errata.model.table import ROW_LINEAGE
+from errata.model.waves import find_wave
 from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
 from errata.publishing.erasure import require_clean_rollback, require_clean_versions, watermark_fields
 from errata.publishing.follow_up import build_outbox, process_outbox
@@ -35,7 +36,12 @@ from errata.workspace import RunContext, Workspace
 
 @hint_next_step
 def roll_back_run(
-    workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, reason: str
+    workspace: Workspace,
+    actor: Actor,
+    run_id: str,
+    partitions: str | Sequence[str] | None,
+    reason: str,
+    wave: int | None = None,
 ) -> RollbackView:
     """Restore the content that the chosen partitions had before this run was published, as a new commit."""
     started = time.monotonic()
@@ -48,6 +54,8 @@ def roll_back_run(
     recover_open_intents(workspace, actor, run.table)
     context = workspace.open_run(run.run_id, actor)
     run, manifest = context.run, context.manifest
+    if wave is not None:
+        partitions = find_wave(manifest, wave).partitions
     asked = select_partitions(manifest, partitions)
     states = workspace.ledger.partitions.states(run.run_id)
     scope = tuple(name for name in asked if states[name] is PartitionState.ACCEPTED)

@@ -250,7 +250,8 @@ def _record_verdict(context: RunContext, candidate: CandidateRecord, judge: _Jud
         notice_late_inputs(context, context.manifest.partitions, "validate")
     view = ValidateView(
         run_id=run.run_id,
-        state=run.state.value,
+        state=context.widen().run.state.value,
+        wave=context.wave.n if context.wave else 1,
         already=already,
         passed=verdict.passed,
         snapshot_id=candidate.snapshot_id or "",

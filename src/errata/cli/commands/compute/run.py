@@ -28,7 +28,7 @@ def run(
     ] = None,
     validate: Annotated[bool, typer.Option("--validate", help="Validate once every chunk is staged.")] = False,
     publish: Annotated[
-        bool, typer.Option("--publish", help="Also validate, and publish if the gate is clean.")
+        bool, typer.Option("--publish", help="Also validate, and publish what may go, wave by wave.")
     ] = False,
 ) -> None:
     """Work on a run until no chunk is left.
@@ -43,8 +43,8 @@ def run(
         if publish:
             client.require_unattended(run, as_=session.person)
         while True:
-            view = client.run(run, parallel=parallel, max_chunks=max_chunks, as_=session.person)
-            if not (validate or publish) or not is_staged(view):
+            view = client.run(run, parallel=parallel, max_chunks=max_chunks, publish=publish, as_=session.person)
+            if not (validate or publish) or not is_staged(view) or (publish and len(view.waves) > 1):
                 break
             try:
                 _validate_and_publish(session, client, view, publish=publish)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from errata.cli.app.options import Partitions, Run
+from errata.cli.app.options import Partitions, Run, Wave
 from errata.cli.app.session import Session
 from errata.cli.commands.compute.control import DECLINED
 from errata.cli.render.publish import render_confirmation, render_rollback
@@ -17,6 +17,7 @@ def rollback(
     run: Run,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason, recorded in the audit log.")],
     partitions: Partitions = None,
+    wave: Wave = None,
 ) -> int:
     """Restore the previous data of partitions in a new commit.
 
@@ -31,6 +32,6 @@ def rollback(
             if not session.confirm(shown, f"roll back {plan.run_id}?"):
                 return DECLINED
         with session.show_spinner(f"rolling back {run}"):
-            view = client.rollback(run, partitions=partitions, reason=reason, as_=session.person)
+            view = client.rollback(run, partitions=partitions, reason=reason, wave=wave, as_=session.person)
         session.answer_about(client, view, lambda width: render_rollback(view, width))
     return 0
