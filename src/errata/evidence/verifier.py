@@ -794,7 +794,9 @@ class _Case:
             release.get("snapshot_id"),
         )
         self.need(bool(candidate) and same, PUBLICATIONS, f"{pub} released another candidate than was judged")
-        before = [one for one in gate["verdicts"] if one["audit_seq"] < at]
+        # each wave has a candidate of its own; a newer one of the same partitions would have replaced it
+        rivals = {one["n"] for one in gate["candidates"] if set(one["rows"]) & set(row["partitions"])}
+        before = [one for one in gate["verdicts"] if one["audit_seq"] < at and one["candidate_n"] in rivals]
         passed = bool(before) and before[-1]["passed"] and before[-1]["candidate_n"] == release.get("candidate")
         self.need(passed, PUBLICATIONS, f"{pub} was published without a verdict that passed this candidate")
         approvals = self.records[DECISIONS]["approvals"]
@@ -842,9 +844,23 @@ class _Case:
             "manifest_digest": self.digest, "candidate": candidate["n"], "candidate_digest": candidate["digest"],
             "verdict": verdict["audit_seq"], "verdict_digest": sha256(canonical(findings)),
         }  # fmt: skip
+        if known[-1]["kind"] == "automatic":
+            self.need(self.goes_alone(known[-1]), PUBLICATIONS, f"{pub} was released by rule, which its plan forbids")
         for name, expected in wanted.items():
             said = f"{pub} was released over {name} {subject.get(name)}, but published with {expected}"
             self.need(subject.get(name) == expected, PUBLICATIONS, said)
+
+    def goes_alone(self, release: Mapping[str, Any]) -> bool:
+        """Whether the plan lets a candidate out without a person, or on a person's release of the first wave."""
+        if not self.manifest["manual"]:
+            return True
+        waves = self.manifest["publish"].get("waves") or {}
+        by_person = [
+            one
+            for one in self.records[DECISIONS]["releases"]
+            if one["kind"] != "automatic" and one["audit_seq"] < release["audit_seq"]
+        ]
+        return waves.get("release") == "first" and bool(by_person)
 
     def partitions(self) -> None:
         """Where each partition stands follows from what was published and taken back."""

@@ -19,7 +19,7 @@ from errata.publishing.groups import groups_view, require_group_ready, select_gr
 from errata.commands.publish import publish_wait as stepping
 from errata.errors import EngineError, PermissionRefused, PublishConflict, PublishHeld, StateRefused, UsageError
 from errata.model.audit import Actor
-from errata.model.product import Groups, Publish
+from errata.model.product import Publish, Waves
 from errata.model.product.throttle import Signal
 from errata.views import GroupsView, PublishView
 from errata.workspace import RunContext
@@ -38,7 +38,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
     made: list[Office] = []
 
     def of(size: int = 2, hold: str = "30min", **options: Any) -> Office:
-        publish = Publish(groups=Groups(size, hold))
+        publish = Publish(waves=Waves(str(size), hold))
         place = office(tmp_path / str(len(made)), partitions=DAYS, publish=publish, **options)
         made.append(place)
         place.approve("bo")

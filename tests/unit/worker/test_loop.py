@@ -144,7 +144,7 @@ def small(tmp_path: Path) -> Iterator[Small]:
         yield Small(ledger)
 
 
-@pytest.mark.parametrize("throttle", [Throttle(chunks=1), Throttle(wave=1), Throttle(commits_per_hour=100, chunks=1)])
+@pytest.mark.parametrize("throttle", [Throttle(chunks=1), Throttle(burst=1), Throttle(commits_per_hour=100, chunks=1)])
 def test_a_limit_does_not_keep_the_chunk_of_a_dead_worker(small: Small, throttle: Throttle) -> None:
     """What its worker left counts as in flight until another worker looks after it, however tight the limits."""
     attempt = small.ledger.chunks.claim(RUN, ELSEWHERE, lease_seconds=0.0, actor=ANA, is_dead=lambda _: False)
