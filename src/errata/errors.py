@@ -177,7 +177,7 @@ class ScopeLocked(Refused):
 
 
 class PublishHeld(Refused):
-    """The next group of partitions cannot be published yet."""
+    """The next wave cannot be published yet."""
 
     code = "publish-held"
 

@@ -206,7 +206,7 @@ class RunContext:
         if len(waves) == 1:
             return self
         wave = next(one for one in waves if one.n == n)
-        run = replace(self.run, partitions=wave.partitions, state=to_run_state(wave.state))
+        run = replace(self.run, partitions=wave.partitions, state=to_run_state(wave.state), wave=n)
         return replace(self, run=run, manifest=narrow_to_partitions(self.manifest, wave.partitions), wave=wave)
 
     def widen(self) -> RunContext:

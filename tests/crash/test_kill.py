@@ -64,7 +64,7 @@ def test_every_failpoint_is_killed_at_somewhere_here() -> None:
     covered |= {"alarm.before_ring"}  # test_kill_decisions.py
     covered |= {"evidence.before_write"}  # test_kill_evidence.py
     covered |= {"erase.before_add"}  # test_kill_erase.py
-    covered |= {name for name in NAMES if name.split(".")[0] in ("groups", "dark")}  # test_kill_groups.py
+    covered |= {name for name in NAMES if name.split(".")[0] in ("waves", "dark")}  # test_kill_waves.py
     covered |= set(LEDGER)
     assert covered == set(NAMES)
 

@@ -1,4 +1,4 @@
-"""``kill -9`` between two groups, and while a candidate is given a name: the same command again goes on."""
+"""``kill -9`` between two waves, and while a candidate is given a name: the same command again goes on."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from datetime import datetime
 import pytest
 
 from support.attached import start
-from support.world import PRODUCT_FILE, World
+from support.waves import in_waves
+from support.world import World
 from support.worlds import WorldAt
 
 pytestmark = [pytest.mark.spark]
-GROUPED = PRODUCT_FILE.replace("{mode: replace_partitions,", "{mode: replace_partitions, groups: {size: 1, hold: 1s},")
+IN_WAVES = in_waves("size: 1, pause: 1s")
 
 
 @pytest.mark.parametrize(
     "point",
     [
-        "groups.between=kill",
+        "waves.between=kill",
         pytest.param("publish.after_commit=kill@2", marks=pytest.mark.slow),
         pytest.param("publish.before_commit=kill@2", marks=pytest.mark.slow),
         pytest.param("publish.after_record=kill@2", marks=pytest.mark.slow),
     ],
 )
-def test_killed_among_groups_each_is_published_once_and_the_hold_is_kept(world_at: WorldAt, point: str) -> None:
-    """What landed is found, what did not is done, and no group goes before its time."""
-    world, run = world_at("validated", days=3, product=GROUPED)
+def test_killed_among_waves_each_is_published_once_and_the_pause_is_kept(world_at: WorldAt, point: str) -> None:
+    """What landed is found, what did not is done, and no wave goes before its time."""
+    world, run = world_at("validated", days=3, product=IN_WAVES)
     _killed(world, point, "publish", run, "--wait", "--yes", person="bo")
     view = world.client.publish(run, wait=True, as_="bo")
     assert (view.state, world.rows()) == ("published", world.expected())

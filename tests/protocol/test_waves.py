@@ -10,20 +10,9 @@ from errata.errors import PublishConflict, PublishHeld, StateRefused
 from support.clock import later
 from support.ids import numbered
 from support.memory_world import MemoryWorld as World
-from support.world import PRODUCT_FILE
+from support.waves import in_waves, seen
 
 Make = Callable[..., World]
-
-
-def in_waves(settings: str) -> str:
-    """The product, published in waves."""
-    return PRODUCT_FILE.replace("{mode: replace_partitions,", f"{{mode: replace_partitions, waves: {{{settings}}},")
-
-
-def seen(world: World, right: tuple[str, ...]) -> bool:
-    """Whether readers see these days corrected and all others as they were."""
-    wrong = [day for day in world.days if day not in right]
-    return world.rows() == sorted([*world.expected(right), *(world.wrong(wrong) if wrong else [])])
 
 
 def test_readers_see_one_wave_after_the_other(make_world: Make) -> None:

@@ -15,7 +15,7 @@ CONTRACT = "tests/unit/ledger/test_contract.py::TestLedger::test_"
 REPLACE = "tests/unit/publishing/test_replacement.py::test_"
 CONFLICT = "tests/unit/publishing/test_conflict.py::test_"
 CARRY = "tests/unit/publishing/test_carry_over.py::test_"
-GROUPING = "tests/unit/publishing/test_groups.py::"
+TURNS = "tests/protocol/test_wave_turns.py::test_"
 REBASED = "tests/unit/publishing/test_rebased_publication.py::test_"
 FREEZES = "tests/unit/ledger/test_freezes.py::"
 SWEEPING = "tests/unit/publishing/test_sweep.py::test_"
@@ -82,7 +82,7 @@ PLANTS = (
     ),
     Plant(
         "a canary is judged by totals of the whole run",
-        "worker/canary.py",
+        "model/waves.py",
         '        reconcile=tuple(rule for rule in manifest.reconcile if rule.per != "run"),\n',
         "",
         ("tests/protocol/test_ends_of_runs.py::test_a_canary_is_not_judged_by_rules_over_the_whole_run",),
@@ -358,18 +358,18 @@ PLANTS = (
         (f"{CONTRACT}a_partition_stays_superseded_however_many_runs_are_published_over_it[sqlite]",),
     ),
     Plant(
-        "a group goes before its hold is over",
+        "a wave goes before its pause is over",
         "ledger/store/publications.py",
         "    if now < until:\n",
         "    if now < until and not release:\n",
-        ("tests/unit/ledger/test_publication_holds.py::test_a_second_group_is_refused_until_the_hold_is_over[sqlite]",),
+        ("tests/unit/ledger/test_publication_pauses.py::test_a_second_wave_is_refused_until_the_pause_is_over[sqlite]",),
     ),
     Plant(
-        "groups go on after a part was taken back",
-        "model/groups.py",
-        "GROUP_ACTIONS = (PAUSED, RESUMED, TAKEN_BACK)",
-        "GROUP_ACTIONS = (PAUSED, RESUMED)",
-        (f"{GROUPING}TestStopped::test_a_rollback_of_an_earlier_group_stops_the_later_ones",),
+        "waves go on after a part was taken back",
+        "model/waves.py",
+        "WAVE_ACTIONS = (PAUSED, RESUMED, TAKEN_BACK, ",
+        "WAVE_ACTIONS = (PAUSED, RESUMED, ",
+        (f"{TURNS}only_a_person_resumes_after_a_rollback",),
     ),
     Plant(
         "a name stays when the gate rejects its candidate",

@@ -194,7 +194,9 @@ def _find_authority(
     if waves is not None and waves.release == "first" and context.wave is not None and context.wave.n > 1:
         why = explain_person_needed(context, found)
         return "automatic", f"wave {context.wave.n} waits for a person: {why}" if why else ""
-    rows = context.ledger.releases.list(context.run_id)
+    # a release of another wave is none of this one
+    mine = list(context.run.partitions)
+    rows = [row for row in context.ledger.releases.list(context.run_id) if list(row.subject["partitions"]) == mine]
     if rows:
         said = (
             f"the release by {rows[-1].person} no longer counts: "

@@ -89,9 +89,13 @@ def find_release_digest(workspace: Workspace, run: RunRecord) -> str | None:
 
 
 def publishes_itself(workspace: Workspace, manifest: Manifest) -> bool:
-    """Whether a clean gate is enough to publish, in the sealed plan and in the current product file alike."""
+    """Whether a clean gate is enough to publish, in the sealed plan and in the current product file alike.
+
+    Waves go by themselves only where they say ``release: none``.
+    """
     product = workspace.project.products.get(manifest.product)
-    return not manifest.manual and product is not None and not product.manual
+    needs_person = manifest.publish.waves is not None and manifest.publish.waves.release != "none"
+    return not manifest.manual and product is not None and not product.manual and not needs_person
 
 
 def find_release_cutoff(workspace: Workspace, manifest: Manifest) -> datetime:

@@ -34,7 +34,7 @@ _THRESHOLDS = "fact.thresholds."
 
 
 def explain_person_needed(context: RunContext, found: JudgedCandidate) -> str:
-    """Why this wave waits for a person; empty if it may go on the release of the first wave."""
+    """Why this wave waits for a person; empty if the release of the first wave is enough."""
     waves = context.ledger.waves.list(context.run_id)
     first, released = _find_first_release(context, waves)
     if released is None:

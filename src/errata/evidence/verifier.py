@@ -71,18 +71,19 @@ _JUDGED = ("validated", "rejected", "needs_acceptance")
 MOVES: dict[str, tuple[str, ...]] = {
     "planned": ("approved", "declined", *_STOP),
     "approved": ("running", *_STOP),
-    "running": ("paused", "staged", "failed", "rejected", *_STOP),
-    "paused": ("running", *_STOP),
+    "running": ("paused", "staged", "failed", "publishing", "part_published", *_JUDGED, *_STOP),
+    "paused": ("running", "staged", "part_published", *_JUDGED, *_STOP),
     "failed": ("running", *_STOP),
     "staged": (*_JUDGED, "running", *_STOP),
     "rejected": (*_JUDGED, *_STOP),
     "needs_acceptance": (*_JUDGED, *_STOP),
     "validated": ("publishing", "rejected", "needs_acceptance", "running", *_STOP),
     "publishing": ("published", "part_published", "validated"),
-    "part_published": ("publishing", "rolled_back", "superseded"),
+    "part_published": (*_JUDGED, "publishing", "running", "staged", "rolled_back", "superseded", *_STOP),
     "published": ("rolled_back", "superseded"),
     "superseded": ("published", "part_published", "rolled_back"),
-    "rolled_back": (), "declined": (), "cancelled": (), "expired": (),
+    "rolled_back": (), "declined": (),
+    "cancelled": ("rolled_back", "superseded"), "expired": ("rolled_back", "superseded"),
 }  # fmt: skip
 
 

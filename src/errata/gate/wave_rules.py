@@ -1,7 +1,7 @@
 """Rules of a wave: those of its partitions, and those of the run as far as it has got.
 
 A rule ``per: run`` counts in full with the last wave. Before that, only rules that can get no better are judged, on the
-waves so far, so that a run that has already failed does not go on. Numbers of earlier waves are read from the ledger;
+waves so far, so that a run that has already failed ends early. Numbers of earlier waves are read from the ledger;
 what cannot be added up, keys that repeat in another partition and totals of whole inputs, is measured once, on the
 files of all waves.
 """

@@ -184,10 +184,7 @@ def _frozen_error(workspace: Workspace, view: FrozenView) -> Frozen:
 
 
 def _format_unfreeze_hint(workspace: Workspace, held: FreezeView) -> str:
-    """How to end the freeze; a partly published run can no longer be cancelled."""
+    """How to end the freeze; a run that is being published cannot be cancelled."""
     if RunState.CANCELLED in RUN_MOVES[workspace.ledger.runs.get(held.run_id).state]:
         return f"errata cancel {held.run_id} frees them"
-    return (
-        f"it is published in part: errata publish {held.run_id} or errata rollback {held.run_id} frees them, or "
-        f"{format_moment(held.until)} UTC when nobody works on it"
-    )
+    return f"it is being published: errata publish {held.run_id} frees them"

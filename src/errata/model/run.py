@@ -59,7 +59,7 @@ RUN_MOVES: dict[RunState, frozenset[RunState]] = {
     S.DECLINED: frozenset(),
     # waves that were out before stay, and can still be rolled back or superseded
     S.CANCELLED: frozenset({S.ROLLED_BACK, S.SUPERSEDED}),
-    S.EXPIRED: frozenset(),
+    S.EXPIRED: frozenset({S.ROLLED_BACK, S.SUPERSEDED}),
 }
 
 FINAL = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSEDED, S.PUBLISHED})

@@ -28,6 +28,7 @@ from errata.model.waves import (
     RESUMED,
     TAKEN_BACK,
     WAVE_ACTIONS,
+    WaveState,
     build_pause_error,
     build_stopped_error,
     compute_pause_end,
@@ -40,6 +41,9 @@ from errata.text.numbers import format_moment, plural
 from errata.views import StateView, WaveTurnView, WaveView
 from errata.worker.pipeline_health import HealthMonitor, Level, Reading
 from errata.workspace import RunContext, Workspace
+
+_IDLE = frozenset({RunState.PLANNED, RunState.APPROVED, RunState.DECLINED, RunState.CANCELLED, RunState.EXPIRED})
+"""States of a run in which none of its waves is on its way."""
 
 
 def find_next_wave(waves: Sequence[WaveRecord]) -> WaveRecord | None:
@@ -235,17 +239,25 @@ def wave_views(workspace: Workspace, run: RunRecord, waves: Sequence[WaveRecord]
     publications = _find_committed(workspace.ledger.publications.list(run.run_id))
     by_partition = {name: one for one in publications for name in one.partitions}
     ended = _find_chunk_ends(workspace, run) if len(waves) > 1 else {}
-    return tuple(_wave_view(wave, by_partition, ended) for wave in waves)
+    return tuple(_wave_view(wave, by_partition, ended, _name_state(run, wave)) for wave in waves)
 
 
-def _wave_view(wave: WaveRecord, by_partition: Mapping[str, PublicationRecord], ended: Mapping[str, str]) -> WaveView:
+def _name_state(run: RunRecord, wave: WaveRecord) -> str:
+    """The state of a wave in words; before its run starts, and after it was given up, that of the run."""
+    is_idle = run.state in _IDLE and wave.state not in (*OUT, WaveState.PART_PUBLISHED)
+    return run.state.value if is_idle else wave.state.value
+
+
+def _wave_view(
+    wave: WaveRecord, by_partition: Mapping[str, PublicationRecord], ended: Mapping[str, str], state: str
+) -> WaveView:
     landed = {one.pub_id: one for name in wave.partitions if (one := by_partition.get(name))}
     own = sorted(landed.values(), key=lambda one: one.n)
     computed = [ended[name] for name in wave.partitions if name in ended]
     return WaveView(
         wave.n,
         wave.partitions,
-        wave.state.value,
+        state,
         judged_at=wave.judged_at,
         visible_at=own[-1].settled_at if own else None,
         publications=tuple(one.pub_id for one in own),

@@ -67,7 +67,11 @@ _STEPS = {
     "run.cancelled": "cancelled the run",
     "waves.paused": "stopped the remaining waves",
     "waves.resumed": "continued the waves",
-    "pause.skipped": "did not wait for the hold",
+    "pause.skipped": "did not wait for the pause",
+    # of runs that an earlier version published in groups
+    "groups.paused": "stopped the remaining groups",
+    "groups.resumed": "continued the groups",
+    "hold.skipped": "did not wait for the hold",
     "dark.published": "made the candidate readable",
     "dark.withdrawn": "withdrew the name of the candidate",
 }

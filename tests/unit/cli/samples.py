@@ -44,8 +44,6 @@ from errata.views import (
     DecisionView,
     ErasedView,
     EstimateView,
-    GroupsView,
-    GroupView,
     HazardView,
     HeadsView,
     HeadView,
@@ -73,6 +71,8 @@ from errata.views import (
     StatusView,
     ValidateView,
     VerdictView,
+    WaveTurnView,
+    WaveView,
     WhyView,
 )
 from errata.views.checks import CheckResult
@@ -442,41 +442,53 @@ def publication(**changes: object) -> PublishView:
     return PublishView(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def groups(done: int = 1, **changes: object) -> GroupsView:
-    """45 days, 14 at a time, newest first."""
+def waves(done: int = 1) -> tuple[WaveView, ...]:
+    """45 days, 14 at a time, newest first; so many are out, the others are judged."""
     cuts = [SCOPE[max(0, end - 14) : end] for end in range(len(SCOPE), 0, -14)]
-    made = tuple(
-        GroupView(n, cut, "published", (f"{RUN}-p{n}",), f"2026-02-15T{9 + n:02d}:41:07+00:00")
-        if n <= done
-        else GroupView(n, cut, "waiting")
-        for n, cut in enumerate(cuts, 1)
-    )
-    upcoming = done + 1 if done < len(cuts) else None
-    fields: dict[str, object] = {"size": 14, "hold": "1h", "order": "newest", "groups": made, "next": upcoming}
-    if upcoming:
+    return tuple(_wave(n, cut, is_out=n <= done) for n, cut in enumerate(cuts, 1))
+
+
+def _wave(n: int, partitions: tuple[str, ...], *, is_out: bool) -> WaveView:
+    computed, judged = (f"2026-02-15T{9 + n:02d}:{minute}:07+00:00" for minute in (39, 40))
+    if not is_out:
+        return WaveView(n, partitions, "validated", judged, computed_at=computed)
+    visible = f"2026-02-15T{9 + n:02d}:41:07+00:00"
+    return WaveView(n, partitions, "published", judged, visible, (f"{RUN}-p{n}",), computed)
+
+
+def turn(done: int = 1, **changes: object) -> WaveTurnView:
+    """Whose turn it is among the waves above."""
+    of = len(waves())
+    fields: dict[str, object] = {
+        "of": of, "size": "14", "pause": "1h", "order": "newest", "release": "each",
+        "next": done + 1 if done < of else None,
+    }  # fmt: skip
+    if done < of:
         fields |= {"not_before": "2026-02-15T11:41:07+00:00", "seconds_left": 725}
-    return GroupsView(**{**fields, **changes})  # type: ignore[arg-type]
+    return WaveTurnView(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def planned_groups() -> dict[str, object]:
-    view = groups()
-    found = [list(group.partitions) for group in view.groups]
-    return {"size": view.size, "hold": view.hold, "order": view.order, "groups": found}
+def planned_waves(**changes: object) -> dict[str, object]:
+    found = [list(wave.partitions) for wave in waves()]
+    said: dict[str, object] = {
+        "size": "14", "pause": "1h", "order": "newest", "release": "each", "within": {}, "waves": found,
+    }  # fmt: skip
+    return {**said, **changes}
 
 
-def first_group() -> PublishView:
+def first_wave() -> PublishView:
     return publication(
         state="part_published", partitions=SCOPE[31:], removed_files=56, added_files=14, compacted=(), warnings=(),
-        groups=groups(),
+        waves=waves(), turn=turn(),
     )  # fmt: skip
 
 
-def grouped_status(**changes: object) -> StatusView:
-    """The newest group is out."""
+def waved_status(**changes: object) -> StatusView:
+    """The newest wave is out."""
     words = ["staged"] * 31 + ["published"] * 14
     fields: dict[str, object] = {
         "state": "part_published", "chunks": RunCounts(3, 3, 0, 0, 0, 0), "recomputed": 0, "attempts": (),
-        "failures": (), "held": "", "next": f"errata publish {RUN}", "groups": groups(),
+        "failures": (), "held": "", "next": f"errata publish {RUN}", "waves": waves(), "turn": turn(),
         "partitions": tuple(PartitionView(day, word) for day, word in zip(SCOPE, words, strict=True)),
         "publications": ({**PUBLICATION, "partitions": list(SCOPE[31:])},),
     }  # fmt: skip

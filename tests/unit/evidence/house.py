@@ -89,7 +89,7 @@ class House:
     measurer: Measurer
     made: int = 0
     written_anew: bool = False  # publications have no files of the candidate
-    group: dict[str, Any] = field(default_factory=dict)  # what a publication says of the group it is
+    wave: dict[str, Any] = field(default_factory=dict)  # what a publication says of the group it is
     plans: dict[str, Manifest] = field(default_factory=dict)
 
     @classmethod
@@ -265,7 +265,7 @@ class House:
         return {
             "candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest, "checks": 1,
             "accepted": [], "release": record.release_id, "release_digest": record.digest,
-            "verdict": found.verdict.audit_seq, **self.group,
+            "verdict": found.verdict.audit_seq, **self.wave,
         }  # fmt: skip
 
     def publish(self, run_id: str, days: Sequence[str] = (), **more: Any) -> None:

@@ -19,7 +19,7 @@ _WORDS = {
     "part_published": "published in part",
     "rolled_back": "rolled back",
     "needs_acceptance": "needs acceptance",
-    "validated": "judged: may go",
+    "validated": "judged",
     "staged": "computed",
 }
 _RELEASE = {
@@ -47,8 +47,9 @@ def render_waves(waves: Sequence[WaveView], turn: WaveTurnView | None, grain: st
     lines = flow([plural(len(waves), "wave"), f"{turn.order} first", *pause], width)
     first = max(0, min((turn.next or len(waves)) - _MOST // 2, len(waves) - _MOST))
     lines += [f"  … {first} before"] if first else []
+    head = ["", "", "", "visible since", "after computing"]
     rows = [_wave_row(wave, grain) for wave in waves[first : first + _MOST]]
-    lines += format_columns(rows, width, right=(0,))
+    lines += format_columns([head, *rows] if any(row[3] for row in rows) else rows, width, right=(0,))
     left = len(waves) - first - _MOST
     lines += [f"  … {left} after"] if left > 0 else []
     return [*lines, *render_upcoming(waves, turn, "", width)]
@@ -56,11 +57,12 @@ def render_waves(waves: Sequence[WaveView], turn: WaveTurnView | None, grain: st
 
 def _wave_row(wave: WaveView, grain: str) -> list[str]:
     word = _WORDS.get(wave.state, wave.state)
-    when = f"visible {format_moment(wave.visible_at)} UTC" if wave.visible_at else ""
+    since = f"{format_moment(wave.visible_at)} UTC" if wave.visible_at else ""
+    taken = ""
     if wave.visible_at and wave.computed_at and wave.state == "published":
-        taken = datetime.fromisoformat(wave.visible_at) - datetime.fromisoformat(wave.computed_at)
-        when += f", {format_duration(max(0, round(taken.total_seconds())))} after its last chunk"
-    return [str(wave.n), word, when, format_partitions(grain, wave.partitions)]
+        found = datetime.fromisoformat(wave.visible_at) - datetime.fromisoformat(wave.computed_at)
+        taken = format_duration(max(0, round(found.total_seconds())))
+    return [str(wave.n), word, format_partitions(grain, wave.partitions), since, taken]
 
 
 def render_upcoming(waves: Sequence[WaveView], turn: WaveTurnView | None, grain: str, width: int) -> list[str]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from errata.approval.permissions import require_role
 from errata.commands.situation import hint_next_step
 from errata.errors import StateRefused
+from errata.ledger import PartitionState
 from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.run import RUN_MOVES, RunState
 from errata.publishing.waves import set_waves_going
+from errata.text.numbers import plural
 from errata.views import StateView
 from errata.workspace import Workspace
 
@@ -35,7 +38,9 @@ def resume(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
 
 @hint_next_step
 def cancel(workspace: Workspace, actor: Actor, run_id: str, reason: str = "", *, now: bool = False) -> StateView:
-    """End a run that is not published; ``errata cleanup`` removes its staged output, and main was never touched.
+    """End a run: what is not published never will be, and ``errata cleanup`` removes its staged output.
+
+    What readers have already stays; the view says how to roll it back.
 
     The audit log keeps the reason. Running chunks finish; with ``now`` they are taken from their workers, which stop
     their Spark jobs at the next heartbeat.
@@ -51,6 +56,10 @@ def cancel(workspace: Workspace, actor: Actor, run_id: str, reason: str = "", *,
     # after the move, so that no other worker claims a reclaimed chunk
     if now:
         workspace.ledger.chunks.reclaim(view.run_id, actor=actor, reason="cancelled")
+    states = workspace.ledger.partitions.states(view.run_id).values()
+    if out := sum(state is PartitionState.ACCEPTED for state in states):
+        note = f"{plural(out, 'partition')} stay published; to restore the previous data: errata rollback {view.run_id}"
+        return replace(view, note=f'{note} --reason "…"')
     return view
 
 

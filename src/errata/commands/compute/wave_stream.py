@@ -2,7 +2,7 @@
 
 A thread beside the worker loop looks for the first wave that is computed and not judged, and for the next one that may
 go. A wave that waits for a person holds up those behind it, but no computation; it goes as soon as it is released. The
-thread keeps no state: a process that is killed leaves whole waves, and the next one goes on from the ledger.
+thread keeps no state: a process that is killed leaves whole waves, and the next one continues from the ledger.
 """
 
 from __future__ import annotations

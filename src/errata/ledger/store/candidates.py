@@ -212,7 +212,7 @@ def _require_computed(run: RunRecord, waves: Sequence[WaveRecord], made: Candida
             state for state in _CAN_VALIDATE if state not in (RunState.RUNNING, RunState.PAUSED, RunState.FAILED)
         ]
         require_state(run, expected, "validate")
-        raise Refusal(_not_made_error(made), run_id=run.run_id, action="validate", body={"n": made.n})
+        raise Refusal(_not_judgeable_error(made), run_id=run.run_id, action="validate", body={"n": made.n})
 
 
 def _judge_wave(wave: WaveRecord, made: CandidateRecord, judged: RunState) -> WaveState:
@@ -276,6 +276,15 @@ def _not_made_error(known: CandidateRecord) -> StateRefused:
     return StateRefused(
         f"a verdict on candidate {known.n} of {known.run_id} was refused; expected a made candidate,"
         f" found {known.state.value}",
+        state="nothing was changed",
+        hint=f"errata validate {known.run_id}",
+    )
+
+
+def _not_judgeable_error(known: CandidateRecord) -> StateRefused:
+    return StateRefused(
+        f"a verdict on candidate {known.n} of {known.run_id} was refused; expected a candidate of a whole wave that is"
+        " computed and not published",
         state="nothing was changed",
         hint=f"errata validate {known.run_id}",
     )

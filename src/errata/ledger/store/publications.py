@@ -45,7 +45,7 @@ _BEFORE_THE_END = (
 )  # fmt: skip
 _ALLOWED_STATES: dict[str, tuple[RunState, ...]] = {
     "publish": tuple(state for state in _BEFORE_THE_END if state is not RunState.PAUSED),
-    "rollback": (*_BEFORE_THE_END, RunState.PUBLISHED, RunState.CANCELLED),
+    "rollback": (*_BEFORE_THE_END, RunState.PUBLISHED, RunState.CANCELLED, RunState.EXPIRED),
 }
 """By kind; which partitions may go is decided by the states of their waves."""
 _GOING = (WaveState.VALIDATED, WaveState.PART_PUBLISHED)
@@ -322,7 +322,7 @@ def _record_consequences(
     if outcome == "committed" and known.kind == "rollback" and after is RunState.RUNNING:
         # someone has to look before more is computed and published
         after = RunState.PAUSED
-    if run.state is RunState.CANCELLED and after not in RUN_MOVES[run.state]:
+    if run.state in (RunState.CANCELLED, RunState.EXPIRED) and after not in RUN_MOVES[run.state]:
         after = run.state  # waves that were not out have ended, those that are stay
     first = after
     if run.state is RunState.PUBLISHING and after in (RunState.SUPERSEDED, RunState.ROLLED_BACK):

@@ -65,7 +65,7 @@ def publish(
             if not session.confirm(told, f"publish {plan.run_id}?"):
                 return DECLINED
             digest = plan.release_digest  # a yes is to what was shown
-        # a hold has a bar of its own
+        # a pause has a bar of its own
         with nullcontext() if wait else session.show_spinner(f"publishing {run}"):
             view = client.publish(
                 run, partitions=partitions, digest=digest, break_glass=break_glass, wait=wait, early=early,

@@ -1,4 +1,4 @@
-"""The hold between two publications of a run, as the ledger keeps it: on its own clock, in the intent's transaction."""
+"""The pause between two publications of a run: kept on the ledger's own clock, in the transaction of the intent."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from errata.model.run import RunState
 from unit.ledger.steps import ANA, DAYS, intend, roll_back, run_in, settle
 
 
-def under(hold: str, seconds: int, **more: Any) -> dict[str, Any]:
-    return {"wave": {"n": [1], "of": 3, "pause": hold, "pause_seconds": seconds, **more}}
+def under(pause: str, seconds: int, **more: Any) -> dict[str, Any]:
+    return {"wave": {"n": [1], "of": 3, "pause": pause, "pause_seconds": seconds, **more}}
 
 
-def test_a_second_wave_is_refused_until_the_hold_is_over(ledger: Ledger):
+def test_a_second_wave_is_refused_until_the_pause_is_over(ledger: Ledger):
     """Whoever passed a check before someone else published is still held back, and the refusal is audited."""
     run_in(ledger, RunState.VALIDATED)
     settle(ledger, intend(ledger, "bf-1", DAYS[:1], release=under("1h", 3600)))
@@ -28,8 +28,8 @@ def test_a_second_wave_is_refused_until_the_hold_is_over(ledger: Ledger):
     assert ledger.publications.list_open() == ()
 
 
-def test_a_hold_that_is_over_or_was_lifted_lets_the_next_wave_go(ledger: Ledger):
-    """A person who does not wait says so in the intent; a wave that did not land starts no hold."""
+def test_a_pause_that_is_over_or_was_lifted_lets_the_next_wave_go(ledger: Ledger):
+    """A person who does not wait says so in the intent; a wave that did not land starts no pause."""
     run_in(ledger, RunState.VALIDATED)
     settle(ledger, intend(ledger, "bf-1", DAYS[:1], release=under("1h", 3600)), "abandoned")
     settle(ledger, intend(ledger, "bf-1", DAYS[:1], release=under("1h", 3600)))

@@ -1,4 +1,4 @@
-"""The guide on publishing in steps, as typed: groups, a name, old beside new, and not to wait."""
+"""The guide on publishing in waves, as typed: waves, a name, old beside new, and not to wait."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from typing import Any
 import errata
 from errata.cli.app.session import CliEnvironment as Terminal
 from errata.cli.main import main
-from support.world import PRODUCT_FILE, World
+from support.waves import in_waves
+from support.world import World
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/guides/publish-in-steps.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/guides/publish-in-waves.md"
 
 
 def blocks(language: str) -> list[str]:
@@ -26,8 +27,8 @@ def blocks(language: str) -> list[str]:
 def product() -> str:
     """The product with the section that the page shows."""
     (section,) = blocks("yaml")
-    groups = section.partition("groups:")[2].strip()
-    return PRODUCT_FILE.replace("{mode: replace_partitions,", f"{{mode: replace_partitions, groups: {groups},")
+    waves = section.partition("waves:")[2].strip()
+    return in_waves(waves.strip("{}"))
 
 
 def test_the_commands_and_queries_of_the_guide_work_as_typed(make_world: Callable[..., World]) -> None:
