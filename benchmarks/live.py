@@ -117,7 +117,7 @@ def _backfill(lake: Lake, core: int | None = 1, span: list[float] | None = None)
     errata(lake.root, "run", run_id, core=core)
     entries = lake.client.audit_log(run_id)
     at = [datetime.fromisoformat(e.at).timestamp() for e in entries if e.action == "chunk.adopted"]
-    lake.client.cancel(run_id)
+    lake.client.cancel(run_id, reason="the trial is over")
     if span is not None:
         span += [at[0], at[-1]]
     return (len(at) - 1) / (at[-1] - at[0])

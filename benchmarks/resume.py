@@ -74,14 +74,14 @@ def _round(lake: Lake, days: int) -> Round:
     done: list[Done] = []
     single = _planned(lake)
     one = _seconds(lambda: errata(lake.root, "run", single, "--max-chunks", "1"))
-    lake.client.cancel(single)
+    lake.client.cancel(single, reason="the trial is over")
     whole = _planned(lake)
     uninterrupted = _seconds(lambda: errata(lake.root, "run", whole))
-    lake.client.cancel(whole)
+    lake.client.cancel(whole, reason="the trial is over")
     broken = _planned(lake)
     until_killed, finished = _killed(lake, broken, days * 2 // 3)
     resumed = _seconds(lambda: done.append(errata(lake.root, "run", broken)))
-    lake.client.cancel(broken)
+    lake.client.cancel(broken, reason="the trial is over")
     start = one - (uninterrupted - one) / (days - 1)
     return Round(uninterrupted, until_killed, finished, resumed, start, done[0].answer["recomputed"])
 

@@ -282,7 +282,7 @@ def replay(demo: Demo, cases_per_month: int, *, timings: bool = False) -> bool:
     run = demo.restate(earlier)
     demo.publish(run, earlier, demo.review(run))
     heading("The rejected run is cancelled and no longer reserves these months; its measurements stay on record")
-    demo.errata.show("ana", "cancel", earlier)
+    demo.errata.show("ana", "cancel", earlier, "--reason", "planned again with the corrected rule")
     heading("Anyone can ask why a deadline changed")
     month, case = demo.disputed[0]
     demo.errata.show("ana", "why", TABLE, month, "--key", f"case_id={case}")

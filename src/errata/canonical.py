@@ -2,6 +2,9 @@
 
 :func:`to_plain` and :func:`from_plain` replace a ``to_dict`` and ``from_dict`` on every value. They support only what
 the model uses: dataclasses, enums, tuples, mappings with text keys, optionals and JSON scalars.
+
+A field declared with :data:`LEFT_OUT` is left out while it has its default. Values that were written before the field
+existed, and values that do not use it, have the same bytes and the same digest.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ __all__ = ["LEFT_OUT", "canonical_bytes", "digest_of", "from_plain", "parse_stri
 
 
 T = TypeVar("T")
+LEFT_OUT: Mapping[str, Any] = types.MappingProxyType({"left_out": True})
+"""Metadata of a field that was added to a sealed value: ``field(default=None, metadata=LEFT_OUT)``."""
 _SCALARS = frozenset({str, int, bool, type(None)})
 
 
@@ -31,12 +36,12 @@ def to_plain(value: Any) -> Any:
     if type(value) in _SCALARS:
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        left_out = _left_out(type(value))
-        return {
-            name: to_plain(getattr(value, name))
-            for name in _field_names(type(value))
-            if name not in left_out or getattr(value, name) is not None
-        }
+        kind = type(value)
+        plain = {name: to_plain(getattr(value, name)) for name in _field_names(kind)}
+        for name, default in _find_left_out(kind).items():
+            if plain[name] == default:
+                del plain[name]
+        return plain
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -46,18 +51,19 @@ def to_plain(value: Any) -> Any:
     return value
 
 
-LEFT_OUT: Mapping[str, Any] = types.MappingProxyType({"left_out": True})
-"""Metadata of a field that is left out while it is None, so that what was sealed before it existed keeps its digest."""
-
-
-@cache
-def _left_out(kind: Any) -> frozenset[str]:
-    return frozenset(field.name for field in dataclasses.fields(kind) if "left_out" in field.metadata)
-
-
 @cache
 def _field_names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
+
+
+@cache
+def _find_left_out(kind: Any) -> dict[str, Any]:
+    """Default as JSON data of every field that is left out while it has it."""
+    return {
+        field.name: to_plain(field.default if field.default_factory is dataclasses.MISSING else field.default_factory())
+        for field in dataclasses.fields(kind)
+        if "left_out" in field.metadata
+    }
 
 
 def from_plain(kind: type[T], data: Any) -> T:

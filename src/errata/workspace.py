@@ -16,6 +16,7 @@ from errata.model.waves import narrow_to_partitions, to_run_state
 if TYPE_CHECKING:
     from errata.ledger import Ledger, RunRecord, WaveRecord
     from errata.model.audit import Actor
+    from errata.model.graph.dbt_graph import DbtManifest
     from errata.model.manifest import Code, Manifest
     from errata.model.product import Product, Project
     from errata.model.product.throttle import Throttle
@@ -76,6 +77,9 @@ class Engines(Protocol):
 
     def check_transform(self, product: Product) -> None:
         """Raise ``ProjectFileError`` if the product's transform is missing or wrong, as far as its source tells."""
+
+    def dbt(self) -> DbtManifest | None:
+        """The manifest of dbt that the project names; None if it names none. Raises ``NotFound`` or ``UsageError``."""
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """Description of the project's current code, and the zip that will run."""

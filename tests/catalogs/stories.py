@@ -153,7 +153,7 @@ def _nothing_of_it(telling: Telling) -> None:
 
 
 def _cancel(telling: Telling) -> None:
-    assert telling.world.client.cancel(telling.run, as_="ana").state == "cancelled"
+    assert telling.world.client.cancel(telling.run, reason="no longer needed", as_="ana").state == "cancelled"
 
 
 def _dark(telling: Telling) -> None:

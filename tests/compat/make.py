@@ -224,7 +224,7 @@ def _steps(client: Any) -> dict[str, list[Callable[[Any], Any]]]:
         client.rollback(plan.id, reason="the bank asks to wait", as_="bo")
 
     def cancel(plan: Any) -> None:
-        client.cancel(plan.id, as_="ana")
+        client.cancel(plan.id, reason="no longer needed", as_="ana")
 
     staged = [approve, run]
     return {

@@ -315,7 +315,7 @@ def test_an_old_request_made_again_is_the_old_run(client: Any) -> None:
 def test_an_old_run_that_failed_is_cancelled_and_one_that_was_cancelled_stays_so(client: Any) -> None:
     """Neither changes main, and the failure is still told."""
     assert [one["code"] for one in client.status(run_ids()["failed"]).failures] == ["transform-failed"]
-    assert client.cancel(run_ids()["failed"], as_="ana").state == "cancelled"
+    assert client.cancel(run_ids()["failed"], reason="no longer needed", as_="ana").state == "cancelled"
     with pytest.raises(errata.ErrataError):
         client.run(run_ids()["cancelled"], as_="ana")
     assert rows() == corrected()

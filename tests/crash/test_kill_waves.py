@@ -58,7 +58,7 @@ def test_killed_while_naming_a_candidate_the_command_ends_it_and_cleanup_finds_a
     view = world.client.dark(run, name="preview", compare=True, as_="bo")
     assert (view.already, view.warnings) == (False, ())
     assert {row.change for row in world.sql(f"SELECT change FROM {view.view}")} == {"changed"}
-    world.client.cancel(run, as_="ana")
+    world.client.cancel(run, reason="no longer needed", as_="ana")
     world.client.cleanup(as_="ana")
     assert {"preview", "preview_before"}.isdisjoint(world.refs())
     assert not world.sql("SHOW VIEWS IN lake.fin")

@@ -110,7 +110,7 @@ def test_1825_partitions_killed_at_1200_cost_little_more_than_an_uninterrupted_r
     alone, chunks = shop.approved("left alone")
     assert chunks >= 40
     whole = finished(shop, alone)
-    shop.client.cancel(alone, as_="ana")
+    shop.client.cancel(alone, reason="no longer needed", as_="ana")
 
     run, chunks = shop.approved("killed")
     done, in_flight, first = killed_at(shop, run, 1200)

@@ -9,10 +9,19 @@ from typing import Any
 
 import pytest
 
-from errata.errors import CostCapReached, Nondeterministic, Refused, RunExpired, StateRefused, ValidationRejected
+from errata.errors import (
+    CostCapReached,
+    Nondeterministic,
+    Refused,
+    RunExpired,
+    StateRefused,
+    UsageError,
+    ValidationRejected,
+)
 from errata.ports.compute import Candidate
 from errata.testing.staging import MemoryStaging
 from support.memory_world import MemoryWorld, build
+from support.terminal import text
 from support.world import PRODUCT_FILE, TABLE
 
 Make = Callable[..., MemoryWorld]
@@ -151,21 +160,23 @@ def test_a_request_that_was_given_up_is_planned_anew_as_often_as_one_likes(make_
     runs = []
     for _ in range(3):
         runs.append(world.plan().id)
-        world.client.cancel(runs[-1], as_="ana")
+        world.client.cancel(runs[-1], reason="no longer needed", as_="ana")
     assert len(set(runs)) == 3
     assert world.plan().id not in runs
 
 
 def test_the_reason_of_a_cancellation_stays_on_the_record(make_world: Make) -> None:
-    """The audit log names it; without one the run is cancelled all the same."""
+    """The audit log names it; without one nothing is cancelled, and the hint is the command with a place for it."""
     world = make_world(days=1)
     run = world.plan().id
+    with pytest.raises(UsageError, match="a cancellation without a reason was refused") as refused:
+        world.client.cancel(run, reason=" ", as_="ana")
+    assert refused.value.hint == f'errata cancel {run} --reason "…"'
+    assert text(world, f"errata cancel {run}", "ana")[0] == 2
+    assert world.client.status(run).state == "planned"
     world.client.cancel(run[-8:], reason="the source is corrected first", as_="ana")
-    other = world.plan().id
-    assert world.client.cancel(other, as_="ana").state == "cancelled"
-    entry, bare = (world.client.audit_log(one)[-1] for one in (run, other))
+    entry = world.client.audit_log(run)[-1]
     assert (entry.action, entry.body["reason"]) == ("run.cancelled", "the source is corrected first")
-    assert "reason" not in bare.body
 
 
 def test_a_run_whose_pinned_snapshot_is_gone_has_expired_and_reads_nothing_instead(make_world: Make) -> None:

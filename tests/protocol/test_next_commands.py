@@ -12,6 +12,7 @@ from errata.errors import ErrataError, NeedsAcceptance
 from errata.model.audit import Actor
 from errata.model.run import RunState
 from support.memory_world import MemoryWorld, build
+from support.statements import watched_statements
 from support.terminal import at_terminal, next_lines, paste, text
 from support.world import PRODUCT_FILE
 
@@ -43,6 +44,18 @@ def test_a_correction_is_made_by_pasting_what_each_page_says_next(make_world: Ma
     assert next_lines(world, f"errata status {run}") == []
 
 
+def test_a_plan_reads_no_manifest_to_find_which_runs_were_superseded(make_world: Make) -> None:
+    """However many runs the table has: the ledger knows what each supersedes."""
+    world = make_world(days=2, product=BLOCKS)
+    last = _reject(world)
+    for _ in range(3):
+        last = world.plan(supersede=last, reason="again").id
+    read: list[str] = []
+    with watched_statements(lambda one: read.append(one) if "manifest.content" in one else None):
+        world.client.plan("fin.sales", partitions=world.days[0], supersede=last, reason="x", dry_run=True, as_="ana")
+    assert len(read) <= 1  # the plan shows the rules that differ from those of the run it supersedes
+
+
 def test_days_of_a_run_that_was_superseded_are_free_once_its_successor_is_published(make_world: Make) -> None:
     """After a rollback of the successor they can be planned again, without a word about the run before it."""
     world = make_world(days=2, product=BLOCKS)
@@ -55,6 +68,25 @@ def test_days_of_a_run_that_was_superseded_are_free_once_its_successor_is_publis
     successor = world.to("published", supersede=rejected, reason="with another limit")
     world.client.rollback(successor, partitions=world.days[0], reason="not yet", as_="bo")
     assert world.client.plan("fin.sales", partitions=world.days[0], reason="again", as_="ana").state == "planned"
+
+
+def test_a_rejected_run_points_to_the_run_that_superseded_it(make_world: Make) -> None:
+    """To the last of a chain, on every page; and to its own diff again once its successor was cancelled."""
+    world = make_world(days=2, product=BLOCKS)
+    rejected = _reject(world)
+    own = next_lines(world, f"errata status {rejected}")
+    assert own == [f"errata -C {world.root} diff {rejected}"]
+    second = world.plan(supersede=rejected, reason="again").id
+    third = world.plan(supersede=second, reason="once more").id
+    on = [f"errata -C {world.root} status {third}"]
+    assert next_lines(world, f"errata status {rejected}") == on
+    assert next_lines(world, f"errata diff {rejected}") == on
+    assert paste(world, on[0])[0] == 0
+    for run in (third, second):
+        world.client.cancel(run, reason="no longer needed", as_="ana")
+    assert next_lines(world, f"errata status {rejected}") == own
+    world.plan(world.days[0], supersede=rejected, reason="one day")
+    assert next_lines(world, f"errata status {rejected}") == own
 
 
 def _run_part(world: MemoryWorld) -> str:
@@ -277,6 +309,6 @@ def test_a_short_id_is_enough_wherever_a_run_is_taken(make_world: Make) -> None:
     assert world.client.rollback(end, partitions=world.days[0], reason="undo", as_="bo").run_id == run
     again = world.plan(supersede=end)
     assert again.supersedes == run
-    assert world.client.cancel(again.id[-8:], as_="ana").run_id == again.id
+    assert world.client.cancel(again.id[-8:], reason="no longer needed", as_="ana").run_id == again.id
     world.client.cleanup(again.id[-8:], as_="ana")
     assert {entry.run_id for entry in world.client.audit_log()} <= {None, run, again.id}

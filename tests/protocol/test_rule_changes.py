@@ -48,7 +48,7 @@ def test_a_plan_that_nobody_approved_does_not_hide_what_was_loosened(make_world:
     run = world.to("staged")
     _loosen(world)
     between = world.plan(supersede=run)
-    world.client.cancel(between.run_id, as_="ana")
+    world.client.cancel(between.run_id, reason="no longer needed", as_="ana")
     made = world.plan(supersede=run)
     assert made.supersedes == between.run_id
     assert made.rules_changed == between.rules_changed != ()

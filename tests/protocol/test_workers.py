@@ -269,5 +269,5 @@ def test_limits_hold_over_the_whole_run(make_world: Make) -> None:
     worker = Background(world, run)
     until(lambda: any("commits per hour" in line for line in world.said) and polls.count >= 5)
     assert world.client.status(run).chunks.done == 2
-    world.client.cancel(run, as_="ana")
+    world.client.cancel(run, reason="no longer needed", as_="ana")
     worker.join()

@@ -20,11 +20,17 @@ REBASED = "tests/unit/publishing/test_rebased_publication.py::test_"
 FREEZES = "tests/unit/ledger/test_freezes.py::"
 SWEEPING = "tests/unit/publishing/test_sweep.py::test_"
 NOTICING = "tests/unit/publishing/test_live_writes.py::test_"
+READS = "tests/unit/model/test_read_rule.py::test_"
 LATE = "tests/unit/publishing/test_late_inputs.py::test_"
 THROTTLING = "tests/unit/worker/test_throttle.py::test_"
 AUTHORIZING = "tests/unit/approval/test_authorization.py::test_"
 RELEASING = "tests/unit/approval/test_release.py::"
 REBASING = "tests/unit/live_writers/test_rebase.py::test_"
+METADATA = "tests/unit/engines/test_iceberg_metadata.py::test_"
+WAITING = "tests/unit/planning/test_completeness.py::test_"
+RECORDED = "tests/unit/planning/test_references.py::test_"
+VERSIONS = "tests/protocol/test_references.py::test_"
+SPREAD = "tests/unit/gate/test_distribution.py::test_"
 KNOWN = "tests/protocol/test_known_prior.py::test_"
 SIMULATED = "tests/faults/test_simulation.py::test_the_invariants_hold_where_one_fault_is_frequent"
 
@@ -43,6 +49,66 @@ PLANTS = (
         "        case S.FAILED if run.needs_new_plan:\n",
         "        case S.FAILED if False:\n",
         ("tests/unit/commands/test_next_step.py",),
+    ),
+    # ------------------------------------------------------------------------------------------------- completeness
+    Plant(
+        "a marker of an earlier attempt counts for the files of this one",
+        "planning/completeness.py",
+        "    if times.newest_ns is not None and times.marker_ns < times.newest_ns:\n",
+        "    if times.newest_ns is not None and times.marker_ns < 0:\n",
+        (f"{WAITING}a_marker_counts_unless_a_file_beside_it_is_newer",),
+    ),
+    Plant(
+        "one row of the far future completes every partition for ever",
+        "engines/iceberg/metadata/arrival.py",
+        "        if latest_ms is not None and at_ms > latest_ms:\n",
+        "        if latest_ms is None:\n",
+        (f"{METADATA}a_watermark_is_the_newest_value_of_all_files_that_can_be_true",),
+    ),
+    Plant(
+        "look-back that is not complete does not hold up a plan",
+        "planning/completeness.py",
+        "    return rule_of_input(source, grain).list_reads(partitions) if source.partition else tuple(partitions)\n",
+        "    return tuple(partitions)\n",
+        (f"{WAITING}a_partition_waits_exactly_if_something_that_it_reads_waits",),
+    ),
+    # --------------------------------------------------------------------------------------------------- references
+    Plant(
+        "a chunk mixes days that read different versions of a reference",
+        "planning/packing.py",
+        "        for _, alike in groupby(names, key=kinds.get):\n",
+        "        for _, alike in groupby(names, key=lambda _: None):\n",
+        (f"{RECORDED}no_chunk_mixes_kinds_and_every_partition_is_in_one",
+         f"{VERSIONS}chunks_never_mix_versions_and_the_plan_shows_them"),
+    ),
+    Plant(
+        "a reference is read as of the instant after its partition",
+        "planning/references.py",
+        "        place = bisect_left(times, end_ms)\n",
+        "        place = bisect_left(times, end_ms + 1)\n",
+        (f"{VERSIONS}a_commit_at_the_very_end_belongs_to_the_next_day",),
+    ),
+    Plant(
+        "only the newest version of a reference is kept from expiry",
+        "model/refs.py",
+        "            snapshots += [one for one in pin.snapshot_ids if one not in snapshots]\n",
+        "            snapshots += [one for one in pin.snapshot_ids[-1:] if one not in snapshots]\n",
+        (f"{RECORDED}every_snapshot_that_is_read_gets_a_tag",
+         f"{VERSIONS}chunks_never_mix_versions_and_the_plan_shows_them"),
+    ),
+    Plant(
+        "another version takes the place of one that has expired",
+        "planning/references.py",
+        "        elif not log[place - 1].exists:\n",
+        "        elif not any(entry.exists for entry in log[place - 1 :]):\n",
+        (f"{RECORDED}a_day_reads_the_newest_snapshot_committed_before_it_ended",),
+    ),
+    Plant(
+        "a reference as recorded follows a live write to the newest version",
+        "planning/repin.py",
+        "    is_fixed = pin.version is not None or pin.reference in READ_AT_ITS_TIME\n",
+        "    is_fixed = pin.version is not None\n",
+        (f"{VERSIONS}a_reference_with_partitions_stays_at_its_version_after_a_live_write",),
     ),
     # ----------------------------------------------------------------------------------------------------- attempts
     Plant(
@@ -210,9 +276,53 @@ PLANTS = (
     Plant(
         "late data in the days around the scope is not told",
         "publishing/late_inputs.py",
-        "asked = widen_partitions(grain, names, pin.lookback, pin.lookahead)",
-        "asked = tuple(names)",
+        "found = find(workspace, pin, rule.input_grain, rule.list_reads(names))",
+        "found = find(workspace, pin, rule.input_grain, tuple(names))",
         (f"{LATE}only_what_the_published_partitions_read_is_looked_at_with_their_look_back",),
+    ),
+    # -------------------------------------------------------------------------------------------------------- impact
+    Plant(
+        "the inverse of a look-back is the negated look-back",
+        "model/graph/read_rule.py",
+        "        return tried[first:last]\n",
+        "        return range(ordinal_at(self.grain, self.ahead.move(span.start, -1)),\n"
+        "                     ordinal_at(self.grain, self.back.move(span.end, 1) - 1) + 1)\n",
+        (f"{READS}an_input_partition_is_read_exactly_by_the_partitions_it_touches",),
+    ),
+    Plant(
+        "the end of a look-back by month runs into the next month",
+        "model/graph/read_rule.py",
+        "return min(start + into, end - _DAY + into % _DAY)",
+        "return start + into",
+        (f"{READS}a_look_back_of_a_month_ends_with_the_month",),
+    ),
+    Plant(
+        "hours that look back by month are taken to have no gaps",
+        "model/graph/read_rule.py",
+        "        if self.grain is Grain.HOUR and (self.back.months or self.ahead.months):\n",
+        "        if False:\n",
+        (f"{READS}hours_whose_look_back_by_month_goes_back_and_forth_are_all_found",),
+    ),
+    Plant(
+        "a day reads only the first of its hours",
+        "model/graph/read_rule.py",
+        "            numbers.update(range(first, last + 1))\n",
+        "            numbers.update(range(first, last + 1) if self.input_grain is self.grain else (first,))\n",
+        ("tests/protocol/test_grains.py::test_a_late_hour_is_corrected_through_day_and_month",),
+    ),
+    Plant(
+        "an input that is read whole touches nothing",
+        "model/graph/product_graph.py",
+        "        return PartitionSet(is_all=True), Reading(edge.source.name, edge.parent.name, why)\n",
+        "        return PartitionSet(), Reading(edge.source.name, edge.parent.name, why)\n",
+        ("tests/unit/model/test_product_graph.py::test_a_mapping_that_cannot_be_derived_touches_all_and_says_why",),
+    ),
+    Plant(
+        "an input by another column is mapped as if it were the partition column",
+        "model/graph/product_graph.py",
+        "    if source.partition != parent.target.column:\n",
+        "    if False:\n",
+        ("tests/unit/model/test_product_graph.py::test_a_mapping_that_cannot_be_derived_touches_all_and_says_why",),
     ),
     # -------------------------------------------------------------------------------------------------- publications
     Plant(
@@ -603,6 +713,22 @@ PLANTS = (
         "if account.read < account.used:",
         ("tests/unit/gate/test_row_counts.py::test_any_single_number_that_is_off_blocks",
          "tests/unit/gate/test_row_counts.py::test_books_that_do_not_balance_block"),
+    ),
+    Plant(
+        "a column that was not compared, because it has too many values, passes",
+        "gate/verdict/distribution.py",
+        "        return CheckResult(rule.name, partition, None, WARN, message)\n"
+        "    now, before = ",
+        "        return CheckResult(rule.name, partition, None, OK, message)\n"
+        "    now, before = ",
+        (f"{SPREAD}a_column_with_too_many_values_is_not_compared_and_does_not_pass",),
+    ),
+    Plant(
+        "only the first quantile of a rule is judged",
+        "gate/verdict/distribution.py",
+        "    for quantile in rule.quantiles:\n",
+        "    for quantile in rule.quantiles[:1]:\n",
+        (f"{SPREAD}the_quantile_that_moved_most_decides",),
     ),
     Plant(
         "a checksum does not see which columns are NULL",

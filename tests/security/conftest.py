@@ -83,6 +83,7 @@ class Lab:
         """The project in this directory."""
         lab = cls(root, open_workspace(root, narrate=lambda _: None))
         with lab.client:
+            lab.client.create_ledger()
             yield lab
 
     def failing(self, port: str, cause: Exception) -> Lab:

@@ -45,7 +45,7 @@ PLACES: dict[str, Command] = {
     "run RUN": lambda _, x: ("run", "--", x),
     "pause RUN": lambda _, x: ("pause", "--", x),
     "resume RUN": lambda _, x: ("resume", "--", x),
-    "cancel RUN": lambda _, x: ("cancel", "--yes", "--", x),
+    "cancel RUN": lambda _, x: ("cancel", "--yes", "--reason=x", "--", x),
     "cancel --reason": lambda _, x: ("cancel", "no-such-run", "--yes", f"--reason={x}"),
     "retry --chunk": lambda run, x: ("retry", run, f"--chunk={x}"),
     "validate --accept": lambda run, x: ("validate", run, f"--accept={x}", "--as", "bo"),
@@ -153,7 +153,7 @@ def test_a_reason_is_kept_as_it_was_given(lab: Lab):
     plan = lab.plan(reason=said, partitions="2026-01-03")
     assert lab.client.show(plan.id).reason == said
     assert said in lab.client.manifest_bytes(plan.id).decode()
-    lab.client.cancel(plan.id, as_="ana")
+    lab.client.cancel(plan.id, reason="no longer needed", as_="ana")
 
 
 def test_partition_values_with_two_spellings_are_one_partition(lab: Lab):

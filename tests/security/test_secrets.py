@@ -127,7 +127,8 @@ def test_no_command_and_no_file_holds_a_planted_secret(planted: Planted):
         ("audit", "log", "--json"), ("doctor",), ("doctor", "--json"), ("check",), ("check", "--json"),
         ("adopt", "far.fin.sales"), ("adopt", "old.fin.sales"), ("adopt", "far.fin.sales", "--json"),
         ("validate", name), ("diff", name), ("publish", name, "--yes"), ("report", name), ("quarantine", name),
-        ("rollback", name, "--reason", "x", "--yes"), ("cleanup", "--dry-run"), ("cancel", name, "--yes"),
+        ("rollback", name, "--reason", "x", "--yes"), ("cleanup", "--dry-run"),
+        ("cancel", name, "--reason", "x", "--yes"),
         ("submit", name, "--print", "standalone"), ("submit", name, "--print", "standalone", "--json"),
         ("plan", "fin.nothing", "--partitions", "x", "--reason", "r"), ("run", name),
     ):  # fmt: skip

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from errata.engines.spark.columns import content_hashes
 from errata.engines.spark.measure.aggregates import PartitionGrouping, measure_scan
+from errata.engines.spark.measure.lookups import KeySource
 from errata.errors import UsageError
 from errata.gate.measure.scan_plan import compile_plan
 from errata.gate.rules.expressions import parse_aggregate, parse_row_value
@@ -202,7 +203,7 @@ def _measured(spark: SparkSession, rows: list[Row]) -> dict[str, dict[str, str |
     known = spark.createDataFrame([*KNOWN, *KNOWN], "a int, b string")
     scan = compile_plan(run).scans[0]
     by = PartitionGrouping("d", "date", Grain.DAY)
-    return _by_place(measure_scan(scan, frame.coalesce(1), by, run.partitions, {"known": known}))
+    return _by_place(measure_scan(scan, frame.coalesce(1), by, run.partitions, {"known": KeySource(known)}))
 
 
 def _by_place(found: list[Measurement]) -> dict[str, dict[str, str | None]]:
@@ -256,7 +257,7 @@ def test_a_look_up_that_cannot_be_compared_is_refused(spark: SparkSession, keys:
     rows = spark.createDataFrame([(DAYS[0], 1)], "d date, k int")
     known = spark.createDataFrame([("x",)], "text string")
     with pytest.raises(UsageError, match=reason):
-        measure_scan(scan, rows, PartitionGrouping("d", "date", Grain.DAY), (), {"known": known})
+        measure_scan(scan, rows, PartitionGrouping("d", "date", Grain.DAY), (), {"known": KeySource(known)})
 
 
 HASHED = (

@@ -127,7 +127,7 @@ def test_a_cancelled_run_leaves_neither_shadow_nor_files(world_at: WorldAt) -> N
     world, run = world_at("staged", days=2, product=PRODUCT, transform=BUILD)
     place = _beside(world)
     assert list(place.rglob("*.parquet"))
-    world.client.cancel(run, as_="ana")
+    world.client.cancel(run, reason="no longer needed", as_="ana")
     assert [item["ref"] for item in world.client.cleanup(dry_run=True, as_="ana").removed if "shadow" in item["table"]]
     assert len(shadows(world)) == 1
     world.client.cleanup(as_="ana")
@@ -144,7 +144,7 @@ def test_columns_that_a_transform_leaves_out_are_null_only_by_override_and_requi
     world, run = world_at("approved", days=1, transform=less)
     with pytest.raises(RunFailed, match="column n is missing"):
         world.client.run(run, as_="ana")
-    world.client.cancel(run, as_="ana")
+    world.client.cancel(run, reason="no longer needed", as_="ana")
     again = world.to("published", overrides={"schema": "n is retired"}, supersede=run)
     assert "schema" in world.client.show(again).overrides
     assert {row[3] for row in world.rows()} == {None}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -14,16 +15,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from errata.engines.spark.measure import grouped_totals as groups
-from errata.engines.spark.measure.aggregates import PartitionGrouping
+from errata.engines.spark.measure.aggregates import PartitionGrouping, measure_scan
 from errata.engines.spark.measure.measurer import SparkMeasurer
 from errata.errors import UsageError
+from errata.gate.measure.distribution import RANK_ERROR
 from errata.gate.measure.scan_plan import compile_plan
 from errata.gate.verdict.findings import CandidateSummary
 from errata.gate.verdict.judge import judge_candidate
 from errata.model.manifest import Manifest
 from errata.model.partition import Grain
-from errata.model.product import Control, GroupKey, Reconciliation
-from errata.ports.measure import CANDIDATE, CONTROL, PRIOR, GroupedTotal, Scan
+from errata.model.product import Control, Distribution, GroupKey, Reconciliation
+from errata.ports.measure import CANDIDATE, CONTROL, PRIOR, GroupedTotal, Scan, encode_shares
 from protocol import test_controls
 from support.world import World
 from unit.gate.manifests import input_pin, manifest, target_pin
@@ -154,6 +156,80 @@ def test_groupings_and_controls_do_not_add_jobs_by_rule(spark: SparkSession, lak
     )
     counts = [_jobs(spark, lake, replace(run, control_partitions={scope[0]: outside})) for run in (few, many)]
     assert counts[0] == counts[1], counts
+
+
+def test_distributions_do_not_add_jobs_by_rule_or_partition(spark: SparkSession, lake: dict[str, Any]) -> None:
+    """Two rules on two days cost as many jobs as eight on six, against the prior output and against controls."""
+    outside = tuple(map(str, DAYS[6:7]))
+    counts = []
+    for days, times in ((2, 1), (6, 4)):
+        rules = tuple(
+            one
+            for n in range(times)
+            for one in (
+                Distribution(f"q{n}", "amount", quantiles=("0.5", "0.9"), warn="5%"),
+                Distribution(f"s{n}", ("j", "ok")[n % 2], shares=True, warn="5%"),
+                Distribution(f"c{n}", "j", shares=True, against="control", warn="5%"),
+            )
+        )
+        scope = tuple(map(str, DAYS[:days]))
+        run = _run(lake, partitions=scope, reconcile=(), distribution=rules, control_partitions={scope[0]: outside})
+        spark.sparkContext.setJobGroup(f"spread-{days}", "")
+        _measure(spark, lake, run)
+        counts.append(len(spark.sparkContext.statusTracker().getJobIdsForGroup(f"spread-{days}")))
+    assert counts[0] == counts[1], counts
+
+
+def test_quantiles_and_shares_are_those_of_a_naive_reader(spark: SparkSession, lake: dict[str, Any]) -> None:
+    """Each day on its own, NULLs of the categories counted, NULL amounts left out; few rows give exact quantiles."""
+    rules = (
+        Distribution("q", "amount", quantiles=("0.1", "0.5", "0.95"), warn="5%"),
+        Distribution("s", "j", shares=True, warn="5%"),
+        Distribution("b", "ok", shares=True, warn="5%"),
+    )
+    found = {
+        (m.scope, m.partition, m.name): m for m in _measure(spark, lake, _run(lake, reconcile=(), distribution=rules))
+    }
+    for scope in (CANDIDATE, PRIOR):
+        for day in DAYS:
+            rows = [row for row in lake[scope] if row[0] == day]
+            amounts = sorted(row[3] for row in rows)
+            for quantile in ("0.1", "0.5", "0.95"):
+                one = found[scope, str(day), f"distribution.q {quantile}"]
+                expected = amounts[max(0, math.ceil(Decimal(quantile) * len(amounts)) - 1)] if amounts else None
+                assert (one.value, one.exact) == (None if expected is None else f"{expected:.2f}", False)
+            for name, values in (
+                ("s", [row[1] for row in rows]),
+                ("b", [None if row[4] is None else str(row[4]).lower() for row in rows]),
+            ):
+                assert found[scope, str(day), f"distribution.{name}"].value == encode_shares(Counter(values))
+
+
+def test_quantiles_of_many_rows_are_exact_or_within_the_stated_error(spark: SparkSession) -> None:
+    """Exact up to 5,000 rows in several files and tasks; beyond that the rank is off by at most 0.01 % of the rows."""
+    pick = random.Random(7)  # noqa: S311 - test data
+    sizes = {1: 5_000, 2: 60_000}
+    rows = [(date(2026, 1, day), pick.gauss(0, 1000)) for day, size in sizes.items() for _ in range(size)]
+    pick.shuffle(rows)
+    wanted = ("0.01", "0.5", "0.95", "0.999")
+    rule = Distribution("q", "x", quantiles=wanted, warn="5%")
+    run = manifest(
+        target=target_pin("t", "d", "date", Grain.DAY, {"d": "date", "x": "double"}, key=()),
+        distribution=(rule,),
+        partitions=("2026-01-01", "2026-01-02"),
+    )
+    scan = next(one for one in compile_plan(run).scans if one.scope == CANDIDATE)
+    frame = spark.createDataFrame(rows, "d date, x double").repartition(7)
+    found = measure_scan(replace(scan, content=()), frame, PartitionGrouping("d", "date", Grain.DAY), run.partitions)
+    for day, size in sizes.items():
+        ordered = sorted(x for d, x in rows if d.day == day)
+        for quantile in wanted:
+            (value,) = [
+                float(m.value) for m in found
+                if (m.partition, m.name) == (f"2026-01-0{day}", f"distribution.q {quantile}")
+            ]  # fmt: skip
+            rank, asked = ordered.index(value) + 1, math.ceil(Decimal(quantile) * size)
+            assert abs(rank - asked) <= (0 if size <= 5_000 else math.ceil(size * RANK_ERROR)), (quantile, rank, asked)
 
 
 def test_controls_are_measured_outside_the_scope_only(spark: SparkSession, lake: dict[str, Any]) -> None:

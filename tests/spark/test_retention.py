@@ -31,7 +31,7 @@ DELETES = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update"
 def test_the_next_command_that_writes_sweeps_what_a_cancelled_run_left(world_at: WorldAt) -> None:
     """Doctor says what can go; a run of the same table removes it in one commit; refs of other ledgers stay."""
     world, first = world_at("staged", days=1)
-    world.client.cancel(first, as_="ana")
+    world.client.cancel(first, reason="no longer needed", as_="ana")
     foreign = "errata_bf-20250101-other-00000000"
     world.sql(f"ALTER TABLE {TABLE} CREATE TAG `{foreign}`")
     told = {check.name: check for check in world.client.doctor()}[f"refs {TABLE}"]
@@ -84,7 +84,7 @@ def _with_deletes(make_world: Make) -> World:
 def test_a_ref_lives_for_its_window_however_old_the_guard_is(make_world: Make) -> None:
     """Undo, run, candidate and rows branches and every tag end when the guide says, not a year later."""
     world = _with_deletes(make_world)
-    world.client.cancel(world.to("staged"), as_="ana")
+    world.client.cancel(world.to("staged"), reason="no longer needed", as_="ana")
     _age_guard(world, 365)
     run = world.to("validated", reason="again")
     left = _days_left(world)
@@ -101,7 +101,7 @@ def test_a_ref_lives_for_its_window_however_old_the_guard_is(make_world: Make) -
 def test_rows_that_were_carried_over_are_kept_for_their_window_only(make_world: Make) -> None:
     """The branch of rows that share files with the scope is needed for one commit, and kept for a week."""
     world = make_world(days=3, spec="")
-    world.client.cancel(world.to("staged", world.days[1]), as_="ana")
+    world.client.cancel(world.to("staged", world.days[1]), reason="no longer needed", as_="ana")
     _age_guard(world, 365)
     run = world.to("published", world.days[1], reason="again")
     left = _days_left(world)

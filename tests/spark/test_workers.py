@@ -66,7 +66,7 @@ def test_cancel_now_stops_the_spark_jobs_within_a_heartbeat(world_at: WorldAt, m
     until(lambda: world.client.status(run).chunks.running == 1)
     time.sleep(2)
     began = time.monotonic()
-    assert world.client.cancel(run, now=True, as_="ana").state == "cancelled"
+    assert world.client.cancel(run, reason="no longer needed", now=True, as_="ana").state == "cancelled"
     worker.join(15)
     assert time.monotonic() - began < 15
     assert world.client.status(run).chunks.done == 0

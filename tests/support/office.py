@@ -196,7 +196,7 @@ def office(
         alarm=bell, publishing=SimpleNamespace(files_of=lambda *_: tuple(files)), log=tmp_path / "log",
         # main is where the plan found it: nobody wrote since
         pins=SimpleNamespace(refs=lambda _: {"main": sealed.target.base_snapshot_id}),
-        history=SimpleNamespace(left=lambda *_: {}),
+        history=SimpleNamespace(left=lambda *_: {}), dbt=lambda: None,
     )  # fmt: skip
     workspace = Workspace(
         project, ledger, engines, lambda: datetime.now(UTC), said.append, lambda *_: None,  # type: ignore[arg-type,return-value]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -10,7 +11,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errata.canonical import canonical_bytes
+from errata.canonical import LEFT_OUT, canonical_bytes, from_plain, to_plain
 from errata.model.manifest import ExpectedFile
 from errata.model.partition import Grain
 
@@ -56,3 +57,21 @@ def test_values_of_the_model_become_objects():
     """Dataclasses, enums and tuples."""
     file = ExpectedFile("s3://a", 3, "data")
     assert canonical_bytes((file, Grain.DAY)) == b'[{"content":"data","path":"s3://a","rows":3},"day"]'
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A value that got fields after it was first written."""
+
+    name: str
+    more: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    named: dict[str, int] = field(default_factory=dict, metadata=LEFT_OUT)
+    old: tuple[str, ...] = ()
+
+
+def test_a_field_that_came_later_is_left_out_until_it_is_used():
+    """So digests of values that do not use it are those of before, and what was left out reads back as the default."""
+    assert canonical_bytes(Grown("a")) == b'{"name":"a","old":[]}'
+    assert to_plain(Grown("a", ("b",), {"c": 1})) == {"name": "a", "more": ["b"], "named": {"c": 1}, "old": []}
+    for one in (Grown("a"), Grown("a", ("b",)), Grown("a", named={"c": 1})):
+        assert from_plain(Grown, to_plain(one)) == one

@@ -28,7 +28,7 @@ Example: errata plan fin.daily_revenue --from 2026-01-01 --to 2026-02-15 --reaso
 """
 
 
-_COLLECT_AFTER = 100_000
+_COLLECT_AFTER = 300_000
 """New objects after which unreachable ones are looked for."""
 
 

@@ -75,7 +75,7 @@ class Client(Upkeep):
 
         Example: client.show(run.id)
         """
-        return look.status.show_plan(self._workspace, self._actor(None), run_id)
+        return plan.show.show_plan(self._workspace, self._actor(None), run_id)
 
     def manifest_bytes(self, run_id: str) -> bytes:
         """The exact bytes of the sealed manifest.
@@ -136,7 +136,7 @@ class Client(Upkeep):
         """
         return compute.control.resume(self._workspace, self._actor(as_), run_id)
 
-    def cancel(self, run_id: str, *, reason: str = "", now: bool = False, as_: str | None = None) -> views.StateView:
+    def cancel(self, run_id: str, *, reason: str, now: bool = False, as_: str | None = None) -> views.StateView:
         """Cancel a run that is not published; ``now`` also stops running chunks.
 
         Example: client.cancel(run.id, reason="wrong month", as_="ana")
@@ -305,17 +305,19 @@ class Client(Upkeep):
 
         Example: client.status(run.id).state
         """
-        from errata.publishing.hazards import watch_guard
-
         actor = self._actor(None)
-        watch_guard(self._workspace, actor)
-        if run_id is not None:
-            from errata.publishing.live_writes import notice_live_writes
+        if self._workspace.ledger.guards.open_hazards():
+            from errata.publishing.hazards import watch_guard
 
-            context = self._workspace.open_run(run_id, actor)
-            known = self._heads.get(context.run_id)
-            self._heads[context.run_id] = notice_live_writes(context, "status", known_head=known)
-        return look.status.build_status(self._workspace, actor, run_id)
+            watch_guard(self._workspace, actor)
+        if run_id is None:
+            return look.run_list.list_runs(self._workspace)
+        from errata.publishing.live_writes import notice_live_writes
+
+        context = self._workspace.open_run(run_id, actor)
+        known = self._heads.get(context.run_id)
+        self._heads[context.run_id] = notice_live_writes(context, "status", known_head=known)
+        return look.status.build_status(self._workspace, actor, context.run_id)
 
     def next_steps(self, run_id: str, *, is_reviewed: bool = False, as_: str | None = None) -> tuple[str, ...]:
         """The command to type next for a run, as in its status; ``is_reviewed``: for someone who has seen the diff.
@@ -362,6 +364,15 @@ class Client(Upkeep):
         Example: client.history("lake.fin.daily_revenue", "2026-01-13")
         """
         return look.history.list_commits(self._workspace, table, partition, most)
+
+    def impact(
+        self, product: str, start: str | None = None, end: str | None = None, *, partitions: Partitions = None
+    ) -> views.ImpactView:
+        """What reads these partitions: products with their partitions, models of dbt, exposures and consumers.
+
+        Example: client.impact("fin.daily_revenue", "2026-01-01", "2026-02-15").products
+        """
+        return look.impact.show_impact(self._workspace, product, start, end, partitions)
 
     def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> views.WhyView:
         """Who changed this number, when and why.

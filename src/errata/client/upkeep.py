@@ -37,6 +37,16 @@ class Upkeep(OpenProject):
         """
         return self._check()
 
+    def create_ledger(self) -> views.LedgerView:
+        """Create the ledger that ``errata.yaml`` names; a plan does so as well.
+
+        Example: client.create_ledger().place
+        """
+        ledger = self._workspace.ledger
+        already = ledger.exists()
+        ledger.create()
+        return views.LedgerView(ledger.ledger_id, ledger.place, already)
+
     def adopt(self, table: str) -> str:
         """Draft a product file from an existing table.
 

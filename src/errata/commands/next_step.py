@@ -35,12 +35,15 @@ class RunSituation:
     free: tuple[str, ...] = ()  # the other unpublished partitions
     restore_command: str = ""  # brings back what another tool removed from main
     is_reviewed: bool = False  # the reader has the diff on the screen
+    successor: str = ""  # the run that was planned in place of this one, for a run that needs a decision or a new plan
 
 
 def next_step(run: RunSituation) -> str:
     """The command to type next; empty if the run has ended and there is nothing to do."""
     if run.restore_command:
         return run.restore_command
+    if run.successor:
+        return f"errata status {run.successor}"
     if run.lacks_approvals and run.state in (S.APPROVED, S.VALIDATED, S.PART_PUBLISHED):
         return _approve_command(run)
     if run.waves_stopped:
@@ -81,7 +84,7 @@ def _step_by_state(run: RunSituation) -> str:
 def next_steps(run: RunSituation) -> tuple[str, ...]:
     """The next command, and the other way on for a run that did not pass and was reviewed: a new plan."""
     steps = [next_step(run)]
-    if run.state in (S.REJECTED, S.NEEDS_ACCEPTANCE) and run.is_reviewed:
+    if run.state in (S.REJECTED, S.NEEDS_ACCEPTANCE) and run.is_reviewed and not run.successor:
         steps.append(_plan_again_command(run))
     return tuple(dict.fromkeys(filter(None, steps)))
 

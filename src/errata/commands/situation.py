@@ -16,7 +16,7 @@ from errata.ledger.records import ChunkRecord
 from errata.model.audit import Actor
 from errata.model.chunk_outcome import NEEDS_NEW_PLAN
 from errata.model.manifest import Manifest
-from errata.model.run import FINAL, ChunkState, RunState
+from errata.model.run import FINAL, WITHOUT_RESULT, ChunkState, RunState
 from errata.publishing.live_writes import read_live_writes
 from errata.publishing.set_back_detection import find_run_set_backs
 from errata.publishing.waves import focus_on_wave, turn_view
@@ -28,6 +28,7 @@ S = RunState
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _MAX_RECENT_ENTRIES = 200
 _DECIDED_BY_WAVE = frozenset({S.STAGED, S.REJECTED, S.NEEDS_ACCEPTANCE, S.VALIDATED, S.PART_PUBLISHED})
+_SUPERSEDED_WHEN_PLANNED_AGAIN = frozenset({S.REJECTED, S.NEEDS_ACCEPTANCE, S.FAILED, S.EXPIRED})
 
 
 def build_situation(
@@ -44,6 +45,7 @@ def build_situation(
     chunks: Sequence[ChunkRecord] = (),
     open_warnings: tuple[str, ...] = (),
     is_reviewed: bool = False,
+    successor: str = "",
 ) -> RunSituation:
     """The situation of a run, from what was read about it."""
     unpublished = [name for name in manifest.partitions if states[name] is PartitionState.UNPUBLISHED]
@@ -65,7 +67,24 @@ def build_situation(
         free=tuple(name for name in unpublished if name not in written),
         restore_command=set_back[0].next if set_back else "",
         is_reviewed=is_reviewed,
+        successor=successor,
     )
+
+
+def find_successor(workspace: Workspace, run: RunRecord) -> str:
+    """The last run planned in place of all of this one, for a run that waits for a decision or a new plan."""
+    if run.state not in _SUPERSEDED_WHEN_PLANNED_AGAIN:
+        return ""
+    last = run
+    while found := next(
+        (one for one in workspace.ledger.runs.list_successors(last.run_id) if _replaces(one, run)), None
+    ):
+        last = found
+    return last.run_id if last is not run else ""
+
+
+def _replaces(later: RunRecord, run: RunRecord) -> bool:
+    return later.state not in WITHOUT_RESULT and set(later.partitions) >= set(run.partitions)
 
 
 def find_last_move(workspace: Workspace, run: RunRecord) -> str:
@@ -118,6 +137,7 @@ def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_revie
         chunks=workspace.ledger.progress.chunks(run.run_id) if run.state is S.FAILED else (),
         open_warnings=find_warnings_to_accept(workspace, focus_for_step(context)),
         is_reviewed=is_reviewed,
+        successor=find_successor(workspace, run),
     )
 
 

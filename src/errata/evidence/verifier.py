@@ -5,8 +5,8 @@
 Neither ledger nor lake nor Errata is needed, and nothing is unpacked or run. In this order: the signature of the index;
 exactly the members that the index lists, byte for byte; then what they say, held against each other: the plan that was
 approved is the plan that was published, by other people than the one who asked; the audit links up to a signed head and
-hides no entry of this run; the candidate that passed the gate is the one whose files were published; every change of
-state was allowed.
+hides no entry of this run; distribution rules are judged again from the stored numbers; the candidate that passed the
+gate is the one whose files were published; every change of state was allowed.
 
 A copy of this file is in every bundle. Whoever can forge a bundle can forge that copy, so take this file from a release
 of Errata and hold the digest that it prints against the release's. The public key, too, must come from elsewhere.
@@ -30,6 +30,8 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -376,6 +378,100 @@ def own_digest() -> str:
     """The SHA-256 of this file."""
     with open(os.path.abspath(__file__), "rb") as stream:  # noqa: PTH100, PTH123 (older Pythons read this file too)
         return sha256(stream.read())
+
+
+# ------------------------------------------------------------------------------------------------ distribution rules
+
+Numbers = Mapping[tuple[str, str, str], Any]
+
+
+def judge_spread(rule: Mapping[str, Any], partition: str, manifest: Mapping[str, Any], numbers: Numbers) -> str:
+    """The level of a distribution rule in one partition, from nothing but stored numbers."""
+    rows = numbers.get(("candidate", partition, "rowCount"))
+    if rows == "0":
+        return "ok"
+    places = [("prior", partition)]
+    if rule["against"] == "control":
+        controls = (manifest.get("control_partitions") or {}).get(partition, ())
+        reach = {"hour": 7 * 24, "day": 7, "month": 12}[manifest["target"]["grain"]] * rule["reach"]
+        here = _place_in_time(partition)
+        places = [("control", name) for name in controls if abs(_place_in_time(name) - here) <= reach]
+    elif numbers.get(("prior", partition, "rowCount"), "0") == "0":
+        return "ok"
+    if rows is None or any((*place, "rowCount") not in numbers for place in places):
+        return "block"
+    held = [place for place in places if numbers[(*place, "rowCount")] not in (None, "0")]
+    if rule["against"] == "control" and len(held) < rule["least"]:
+        return "warn"
+    names = [f"distribution.{rule['name']} {one}" for one in rule["quantiles"]] or [f"distribution.{rule['name']}"]
+    needed = [(*place, name) for place in [("candidate", partition), *held] for name in names]
+    if any(key not in numbers for key in needed):
+        return "block"
+    judge = _judge_shares if rule["shares"] else _judge_quantile
+    return max((judge(rule, name, partition, held, numbers) for name in names), key=("ok", "warn", "block").index)
+
+
+def _judge_quantile(
+    rule: Mapping[str, Any], name: str, partition: str, held: Sequence[tuple[str, str]], numbers: Numbers
+) -> str:
+    new, old = numbers["candidate", partition, name], [numbers[(*place, name)] for place in held]
+    after, known = _to_number(new), [number for number in map(_to_number, old) if number is not None]
+    before = _median(known) if known and len(known) == len(old) else None
+    if before is None or after is None:
+        is_same = rule["against"] == "prior" and new == old[0] and (new is None or _to_number(new) is not None)
+        return "ok" if is_same else "block" if before is not None and rule["block"] is not None else "warn"
+    return _judge_movement(rule, abs(after - before), abs(before))
+
+
+def _judge_shares(
+    rule: Mapping[str, Any], name: str, partition: str, held: Sequence[tuple[str, str]], numbers: Numbers
+) -> str:
+    texts = [numbers["candidate", partition, name], *(numbers[(*place, name)] for place in held)]
+    if None in texts:
+        return "warn"
+    now, *before = [_to_shares(json.loads(text)) for text in texts]
+    values = {value for one in (now, *before) for value in one}
+    usual = {value: _median([one.get(value, Fraction(0)) for one in before]) for value in values}
+    moved = max((abs(now.get(value, Fraction(0)) - usual[value]) for value in values), default=Fraction(0))
+    return _judge_movement(rule, moved * 100, Fraction(100))
+
+
+def _judge_movement(rule: Mapping[str, Any], moved: Fraction, base: Fraction) -> str:
+    """A limit is an amount, or a percentage of the base; of nothing there is no percentage."""
+    level = "ok"
+    for name in ("warn", "block"):
+        text = rule[name]
+        if text is not None and text.endswith("%") and moved and not base:
+            level = max(level, "warn", key=("ok", "warn", "block").index)
+        elif text is not None and moved > Fraction(text.rstrip("%")) * (base / 100 if text.endswith("%") else 1):
+            level = name
+    return level
+
+
+def _to_shares(listed: Sequence[Sequence[Any]]) -> dict[Any, Fraction]:
+    total = sum(rows for _, rows in listed)
+    return {value: Fraction(rows, total) for value, rows in listed}
+
+
+def _to_number(text: Any) -> Fraction | None:
+    try:
+        return None if text is None else Fraction(text)
+    except ValueError:
+        return None
+
+
+def _median(numbers: Sequence[Fraction]) -> Fraction:
+    ordered, half = sorted(numbers), len(numbers) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def _place_in_time(partition: str) -> int:
+    """Hours, days or months since some moment, by how precise the text is."""
+    numbers = [int(one) for one in re.findall(r"\d+", partition)]
+    if len(numbers) == 2:
+        return numbers[0] * 12 + numbers[1]
+    days = date(*numbers[:3]).toordinal()
+    return days * 24 + numbers[3] if len(numbers) > 3 else days
 
 
 # --------------------------------------------------------------------------------------------------- what it all says
@@ -728,6 +824,7 @@ class _Case:
                 by = one.get("accepted_by")
                 said = f"{what} counts {one['name']} as accepted by {by}, who did not accept it"
                 self.need(not by or (one["name"], by) in accepted, GATE, said)
+            self.distributions(row, what)
         known = {row["audit_seq"] for row in rows}
         for entry in self.of("run.validated", "run.rejected", "run.needs_acceptance", "verdict.recorded"):
             self.need(
@@ -735,6 +832,30 @@ class _Case:
                 GATE,
                 f"lacks the verdict of audit entry {entry['seq']}",
             )
+
+    def distributions(self, row: Mapping[str, Any], what: str) -> None:
+        """Distribution rules, judged again here: their levels follow from the numbers and the limits in force."""
+        changes = [one for one in self.of_facts("thresholds.") if one["seq"] < row["audit_seq"]]
+        in_force = self.manifest | (changes[-1]["body"]["rules"] if changes else {})
+        rules = in_force.get("distribution", ())
+        found = {(one["name"], one["partition"]): one["level"] for one in row["checks"]}
+        judged = [partition for name, partition in found if name == "completeness"]
+        member = f"measurements/c{row['candidate_n']}.json"
+        listed = parsed(member, self.members[member]) if rules else ()
+        numbers = {(scope, partition, name): value for scope, partition, name, value, _ in listed}
+        for rule in rules:
+            for partition in judged:
+                told, level = (
+                    found.get((rule["name"], partition)),
+                    judge_spread(rule, partition, self.manifest, numbers),
+                )
+                said = f"{what} has {rule['name']} of {partition} as {told}, its numbers make it {level}"
+                self.need(told == level, GATE, said)
+
+    def of_facts(self, prefix: str) -> list[dict[str, Any]]:
+        """Entries of facts whose names begin so, oldest first."""
+        return [self.entries[seq] for seq in sorted(self.entries)
+                if self.entries[seq]["action"].startswith(f"fact.{prefix}")]  # fmt: skip
 
     def publications(self) -> None:
         """What was published is the candidate that passed, file by file; what was taken back is what was there."""

@@ -17,7 +17,7 @@ from errata.ledger import CandidateRecord
 from errata.model.manifest import Manifest, TargetPin
 from errata.model.partition import format_ranges
 from errata.model.table import DataFile
-from errata.ports.measure import CANDIDATE, PRIOR, ROW_COUNT, Measurement, MeasurePlan, Scan
+from errata.ports.measure import CANDIDATE, PRIOR, Measurement, MeasurePlan, Scan
 from errata.workspace import RunContext
 
 Files = Mapping[str, Sequence[DataFile]]
@@ -46,7 +46,7 @@ def find_known_prior(context: RunContext, candidate: CandidateRecord, plan: Meas
     """Measurements of the partitions whose files an earlier run brought to its gate, and that nobody changed since."""
     scan = next(one for one in plan.scans if one.scope == PRIOR)
     target, base = context.manifest.target, candidate.base_snapshot_id
-    if base is None or set(scan.aggregates) == {ROW_COUNT}:
+    if base is None or scan.counts_rows_only:
         return KnownPrior()  # row counts come from table metadata
     by_run: dict[str, list[str]] = {}
     for name, row in context.ledger.partitions.accepted(target.table, context.manifest.partitions).items():
@@ -97,8 +97,10 @@ def _match_measures(scan: Scan, earlier: Manifest) -> dict[str, str]:
     except UsageError:
         return {}  # a rule that was allowed then is refused now
     by_sql = {sql: name for name, sql in measured.aggregates.items()}
-    found = {name: by_sql[sql] for name, sql in scan.aggregates.items() if sql in by_sql}
-    return found if len(found) == len(scan.aggregates) else {}
+    by_column = {column: name for name, column in measured.shares.items()}
+    found = {name: by_sql.get(sql) for name, sql in scan.aggregates.items()}
+    found |= {name: by_column.get(column) for name, column in scan.shares.items()}
+    return {name: theirs for name, theirs in found.items() if theirs} if all(found.values()) else {}
 
 
 def _find_held_partitions(context: RunContext, candidate: CandidateRecord, live: Files) -> tuple[str, ...]:

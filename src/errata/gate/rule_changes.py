@@ -20,14 +20,15 @@ def read_rule_changes(workspace: Workspace, manifest: Manifest) -> tuple[RuleCha
 
     Plans that nobody approved are passed over; otherwise a looser rule would show only until it is planned once more.
     """
-    older = manifest.supersedes
-    while older is not None:
-        before = workspace.ledger.runs.manifest(older)
-        is_approved = any(one.decision == "approved" for one in workspace.ledger.approvals.list(older))
-        if is_approved or before.supersedes is None:
-            return list_rule_changes(before, manifest, older)
-        older = before.supersedes
-    return ()
+    if manifest.supersedes is None:
+        return ()
+    ledger, older = workspace.ledger, manifest.supersedes
+    while not any(one.decision == "approved" for one in ledger.approvals.list(older)):
+        before = ledger.runs.get(older).supersedes
+        if before is None:
+            break
+        older = before
+    return list_rule_changes(ledger.runs.manifest(older), manifest, older)
 
 
 def list_rule_changes(before: Manifest, after: Manifest, run_id: str) -> tuple[RuleChangeView, ...]:

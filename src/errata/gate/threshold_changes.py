@@ -14,11 +14,11 @@ from errata.canonical import from_plain, to_plain
 from errata.errors import UsageError
 from errata.ledger import RunRecord
 from errata.model.manifest import Manifest
-from errata.model.product import Check, Comparison, Control, Product, Reconciliation
+from errata.model.product import Check, Comparison, Control, Distribution, Product, Reconciliation
 from errata.model.product.eras import RowLimits
 from errata.workspace import RunContext, Workspace
 
-RULES = ("checks", "reconcile", "compare", "control", "row_limits")
+RULES = ("checks", "reconcile", "compare", "control", "row_limits", "distribution")
 """The sections of a product file, and of a manifest, that hold rules with thresholds."""
 
 _THRESHOLDS: Mapping[type, frozenset[str]] = {
@@ -27,7 +27,13 @@ _THRESHOLDS: Mapping[type, frozenset[str]] = {
     Comparison: frozenset({"warn", "block"}),
     Control: frozenset({"least", "warn", "block"}),
     RowLimits: frozenset({"warn", "block"}),
+    Distribution: frozenset({"least", "warn", "block"}),
 }
+
+
+def list_rules(manifest: Manifest) -> list[Any]:
+    """The rules of every section, for a digest; a section that came later counts only where a product uses it."""
+    return [rules for name in RULES if (rules := getattr(manifest, name)) or name != "distribution"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,18 @@ it as well) and writes every change together with its audit entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection
 
+from errata.errors import NotFound
 from errata.ledger.audit.chain import entry_hash
 from errata.ledger.audit.log import AuditLog
 from errata.ledger.db.database import Database
-from errata.ledger.db.migrate import find_missing_triggers, migrate_ledger
+from errata.ledger.db.migrate import find_missing_triggers
 from errata.ledger.privacy.people import People
 from errata.ledger.privacy.pseudonyms import WrappingKeyLoader
 from errata.ledger.records import (
@@ -99,9 +102,8 @@ T = TypeVar("T")
 class Ledger:
     """One open ledger. Safe to share between threads; a child process opens its own."""
 
-    def __init__(self, database: Database, ledger_id: str) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self.ledger_id = ledger_id
         self.audit = AuditLog(database)
         self.runs = Runs(database)
         self.parts = Parts(database)
@@ -133,12 +135,47 @@ class Ledger:
 
         ``redact`` removes secrets from every stored text. ``wrapping`` loads the key that encrypts people's keys.
         """
-        database = Database(url, create=create, redact=redact, wrapping=wrapping)
+        database = Database(url, redact=redact, wrapping=wrapping)
         try:
-            return cls(database, migrate_ledger(database, create=create))
+            database.open(create=create)
         except BaseException:
             database.close()
             raise
+        return cls(database)
+
+    @classmethod
+    def attach(cls, url: str, *, redact: Callable[[str], str] = str, wrapping: WrappingKeyLoader | None = None) -> Self:
+        """The ledger at a URL; if there is none, every use of it but :meth:`create` raises ``NotFound``."""
+        try:
+            return cls.open(url, create=False, redact=redact, wrapping=wrapping)
+        except NotFound:
+            return cls(Database(url, redact=redact, wrapping=wrapping))
+
+    def exists(self) -> bool:
+        """Whether there is a ledger."""
+        try:
+            self._database.open()
+        except NotFound:
+            return False
+        return True
+
+    def create(self) -> None:
+        """Create the ledger if there is none; only commands that record something do so."""
+        self._database.open(create=True)
+
+    @contextmanager
+    def or_empty(self) -> Iterator[Ledger]:
+        """This ledger, or an empty temporary one if there is none, for those who only read."""
+        if self.exists():
+            yield self
+            return
+        with TemporaryDirectory() as place, Ledger.open(f"sqlite:///{place}/ledger.db") as empty:
+            yield empty
+
+    @property
+    def ledger_id(self) -> str:
+        """Id of the ledger, which every plan contains."""
+        return self._database.open()
 
     def read_together(self, work: Callable[[], T]) -> T:
         """Run ``work``, which only reads, on one consistent view of the ledger instead of one for each read."""
@@ -162,7 +199,12 @@ class Ledger:
 
     def database(self) -> str:
         """Name, version and location of the database, for messages."""
-        return f"{self._database.read(self._database.dialect.version)} at {self._database.place}"
+        return f"{self._database.read(self._database.dialect.version)} at {self.place}"
+
+    @property
+    def place(self) -> str:
+        """Location of the database, for messages; without user and password."""
+        return self._database.place
 
     def scalar(self, query: str) -> Any:
         """The first value of a read-only query, for health signals."""

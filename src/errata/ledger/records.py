@@ -49,6 +49,7 @@ class RunRecord:
     planned_at: str
     updated_at: str
     audit_seq: int
+    supersedes: str | None = None
     wave: int | None = None  # partitions and state are those of this wave; None: of the whole run
 
 

@@ -76,6 +76,7 @@ def acquire_write_lease(
     wanted, token = _parse_partitions(target.grain, partitions), secrets.token_hex(16)
     owner = current_owner(name)
     ends, said = time.monotonic() + _parse_wait(wait), False
+    workspace.ledger.create()
     # poll with reads, which block no writer; the decision is made by the write transaction that takes the lease
     while (view := describe_freezes(workspace, table, partitions)).frozen or _is_write_blocked(
         workspace, token, target.table, wanted, owner
@@ -186,5 +187,5 @@ def _frozen_error(workspace: Workspace, view: FrozenView) -> Frozen:
 def _format_unfreeze_hint(workspace: Workspace, held: FreezeView) -> str:
     """How to end the freeze; a run that is being published cannot be cancelled."""
     if RunState.CANCELLED in RUN_MOVES[workspace.ledger.runs.get(held.run_id).state]:
-        return f"errata cancel {held.run_id} frees them"
+        return f'errata cancel {held.run_id} --reason "…" frees them'
     return f"it is being published: errata publish {held.run_id} frees them"

@@ -8,7 +8,7 @@ that another run published or rolled back: that is not a live write, and the old
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -20,13 +20,14 @@ from errata.gate.row_accounts import list_adopted_attempts, may_have_quarantine
 from errata.ledger import RunRecord
 from errata.ledger.records import map_partitions_to_chunks
 from errata.model.audit import Actor
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import Chunk, InputPin, Manifest
-from errata.model.partition import format_ranges, sort_oldest_first, widen_partitions
+from errata.model.partition import format_ranges, sort_oldest_first
 from errata.model.rebase import list_rebase_tags
 from errata.model.refs import DAY_MS, RUN_DAYS
 from errata.model.run import RunState
 from errata.planning.repin import input_from_pin, needs_repin, repin_input
-from errata.ports.tables import InputState
+from errata.ports.tables import PartitionSize
 from errata.publishing.expected_files import build_replacement
 from errata.publishing.replacement import examine_version
 from errata.publishing.selection import audit_conflicts
@@ -136,15 +137,18 @@ def _pin_again(
     # read the target before the inputs: a false conflict is acceptable, a missed one is not
     base = engines.targets.read_target(target.table, target.column, target.grain, names)
     pins: list[InputPin] = []
-    facts: list[InputState] = []
+    sizes: dict[str, list[PartitionSize]] = {}
     parts: dict[str, bytes] = {}
     problems: list[str] = []
     for pin in filter(needs_repin, manifest.inputs):
-        asked = widen_partitions(target.grain, names, pin.lookback, pin.lookahead)
-        found = engines.inputs.read_input(input_from_pin(pin), target.grain, asked)
-        made, files, wrong = repin_input(pin, found, asked, target.grain, target.column_type)
+        rule = rule_of_pin(pin, target.grain)
+        asked = rule.list_reads(names)
+        found = engines.inputs.read_input(input_from_pin(pin), rule.input_grain, asked)
+        made, files, wrong = repin_input(pin, found, asked, rule.input_grain, target.column_type)
         pins.append(made)
-        facts.append(found)
+        for name in () if rule.is_wider else names:
+            own = rule.without_look.list_reads([name])
+            sizes.setdefault(name, []).extend(found.partitions[read] for read in own if read in found.partitions)
         parts |= files
         problems += wrong
     expected, inputs = canonical_bytes(base.expected), canonical_bytes(pins)
@@ -156,21 +160,20 @@ def _pin_again(
         "pins_part": sha256(inputs),
         "inputs": {pin.name: pin.snapshot_id or f"{pin.file_count} files" for pin in pins},
     }
-    return value, _build_chunks(workspace, run, names, facts), parts, problems
+    return value, _build_chunks(workspace, run, names, sizes), parts, problems
 
 
 def _build_chunks(
-    workspace: Workspace, run: RunRecord, names: Sequence[str], facts: Sequence[InputState]
+    workspace: Workspace, run: RunRecord, names: Sequence[str], sizes: Mapping[str, Sequence[PartitionSize]]
 ) -> list[Chunk]:
     """New chunks, one per old chunk that holds some of the partitions, so that none is larger than one that worked."""
     held = map_partitions_to_chunks(workspace.ledger.progress.chunks(run.run_id))
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(held[name], []).append(name)
-    sizes = [one.partitions for one in facts]
 
     def total(chunk: Sequence[str], what: str) -> int:
-        return sum(getattr(by[name], what) for by in sizes for name in chunk if name in by)
+        return sum(getattr(size, what) for name in chunk for size in sizes.get(name, ()))
 
     return [Chunk("", tuple(chunk), total(chunk, "rows"), total(chunk, "bytes")) for chunk in found.values()]
 

@@ -14,7 +14,6 @@ from errata.model.partition import Grain, from_ordinal, is_nameable
 _EPOCH = date(1970, 1, 1)
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
 """The calendar repeats after this many years, which have this many days."""
-_WIDTHS = {Grain.HOUR: 13, Grain.DAY: 10, Grain.MONTH: 7, Grain.YEAR: 4}
 
 
 def format_stored_ordinal(grain: Grain, number: int) -> str:
@@ -30,7 +29,7 @@ def format_stored_ordinal(grain: Grain, number: int) -> str:
     year = int(known[:4]) + cycles * _CYCLE_YEARS
     sign = "+" if year > 9999 else "-" if year < 0 else ""
     hour = f"T{number % 24:02d}" if grain is Grain.HOUR else ""
-    return f"{sign}{abs(year):04d}{(known[4:] + hour)[: _WIDTHS[grain] - 4]}"
+    return f"{sign}{abs(year):04d}{(known[4:] + hour)[: grain.width - 4]}"
 
 
 def is_unnameable(grain: Grain, text: str) -> bool:

@@ -28,7 +28,12 @@ _GRAIN_HOURS = {Grain.HOUR: 1, Grain.DAY: 24}
 _GRAIN_MONTHS = {Grain.MONTH: 1, Grain.YEAR: 12}
 
 
-def _parse_duration(text: str) -> tuple[int, str]:
+def parse_duration(text: str) -> tuple[int, str]:
+    """Count and unit of a duration.
+
+    >>> parse_duration("3d")
+    (3, 'd')
+    """
     found = re.fullmatch(r"(\d{1,6})(h|d|w|mo|y)", text, re.ASCII)
     if not found:
         raise UsageError(f"duration {text!r} was refused; expected a whole number and h, d, w, mo or y, such as 3d")
@@ -41,7 +46,7 @@ def count_steps(text: str, grain: Grain) -> int:
     >>> count_steps("2w", Grain.DAY), count_steps("1d", Grain.HOUR), count_steps("2y", Grain.MONTH)
     (14, 24, 24)
     """
-    count, unit = _parse_duration(text)
+    count, unit = parse_duration(text)
     if count == 0:
         return 0
     lengths, per_step = (_HOURS, _GRAIN_HOURS) if unit in _HOURS else (_MONTHS, _GRAIN_MONTHS)
@@ -58,7 +63,7 @@ def subtract_duration(text: str, instant: datetime) -> datetime:
     >>> subtract_duration("1mo", datetime(2026, 3, 31, tzinfo=UTC)).date().isoformat()
     '2026-02-28'
     """
-    count, unit = _parse_duration(text)
+    count, unit = parse_duration(text)
     if unit in _HOURS:
         return instant - timedelta(hours=count * _HOURS[unit])
     year, month = divmod(instant.year * 12 + instant.month - 1 - count * _MONTHS[unit], 12)
@@ -72,7 +77,7 @@ def to_days(text: str) -> int:
     >>> to_days("30d"), to_days("36h"), to_days("1mo")
     (30, 2, 31)
     """
-    count, unit = _parse_duration(text)
+    count, unit = parse_duration(text)
     if unit in _HOURS:
         return -(-count * _HOURS[unit] // 24)
     return count * {"mo": 31, "y": 366}[unit]

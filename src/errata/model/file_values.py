@@ -306,6 +306,9 @@ PersonName = Annotated[str, _build_named(_PERSON, "a person's name of letters, d
 ProductName = Annotated[str, _build_named(_PRODUCT, "a name such as fin.daily_revenue")]
 # no pattern in the schema, because ${NAME} is allowed here and substituted before the grammar is checked
 TableName = Annotated[str, Value(_build_matcher(_TABLE, "catalog.namespace.table"), {"type": "string"})]
+TableColumn = Annotated[
+    str, Value(_build_matcher(rf"{_TABLE}\.{IDENTIFIER}", "catalog.namespace.table.column"), {"type": "string"})
+]
 Call = Annotated[str, _build_named(_CALL, "package.module:function")]
 SqlFile = Annotated[str, _build_named(_SQL_FILE, "a file of the project such as transforms/daily_revenue.sql")]
 Duration = Annotated[str, Value(_parse_duration, _build_pattern(DURATION))]

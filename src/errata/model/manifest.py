@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from errata.canonical import digest_of
+from errata.canonical import LEFT_OUT, digest_of
 from errata.model.approval import ApprovalRules
+from errata.model.graph.read_rule import Window, rule_of_pin
 from errata.model.partition import Grain
-from errata.model.product import Check, Comparison, Control, Limits, Publish, Reconciliation
+from errata.model.product import Check, Comparison, Control, Distribution, Limits, Publish, Reconciliation
 from errata.model.product.eras import Era, RowLimits, RowRule
 
 FORMAT = "errata.manifest/1"
@@ -52,6 +53,14 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotSpan:
+    """Partitions of the run that read an input at the same snapshot."""
+
+    snapshot_id: str
+    partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class InputPin:
     """One input as the run will read it."""
 
@@ -60,7 +69,7 @@ class InputPin:
     location: str  # table identifier or file pattern
     partition: str | None
     column_type: str | None  # date | timestamp | timestamptz | string | int | long, of the partition column
-    lookback: int  # in partitions of the product's grain
+    lookback: int  # in partitions of the product's grain; 0 if there is a window
     lookahead: int
     input_partitions: tuple[str, ...]  # partitions to read; wider than the scope if there is look-back
     fingerprints: Mapping[str, str]  # per input partition
@@ -79,6 +88,15 @@ class InputPin:
     counts: Mapping[str, int] = field(default_factory=dict)  # rows per partition according to file metadata
     row_rules: tuple[RowRule, ...] = ()
     version: str | None = None  # the tag that named the snapshot
+    window: Window | None = field(default=None, metadata=LEFT_OUT)  # of an input with other partitions than the product
+    # where partitions read different snapshots; ``snapshot_id`` is then the newest of them
+    snapshots: tuple[SnapshotSpan, ...] = field(default=(), metadata=LEFT_OUT)
+
+    @property
+    def snapshot_ids(self) -> tuple[str, ...]:
+        """Every snapshot that the run reads."""
+        every = (*(span.snapshot_id for span in self.snapshots), *((self.snapshot_id,) if self.snapshot_id else ()))
+        return tuple(dict.fromkeys(every))
 
     @property
     def is_screened(self) -> bool:
@@ -224,10 +242,21 @@ class Manifest:
     extra: Mapping[str, Any] = field(default_factory=dict)
     publish: Publish = field(default_factory=Publish)
     restored: Restored | None = None  # no transform runs
+    distribution: tuple[Distribution, ...] = field(default=(), metadata=LEFT_OUT)
 
     def has_override(self, rule: str) -> bool:
         """Whether a named person set this rule aside when the run was planned."""
         return any(override.rule == rule for override in self.overrides)
+
+
+def list_divisible_inputs(manifest: Manifest) -> list[InputPin]:
+    """Inputs each of whose rows belongs to one partition of the product, so that one chunk can account for it."""
+    grain = manifest.target.grain
+    return [
+        pin
+        for pin in manifest.inputs
+        if pin.partition is not None and not pin.own and not rule_of_pin(pin, grain).is_wider
+    ]
 
 
 def find_new_partitions(manifest: Manifest) -> tuple[str, ...]:

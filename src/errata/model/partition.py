@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
+from typing import Any
 
 from errata.errors import UsageError
 
@@ -41,6 +42,11 @@ class Grain(StrEnum):
     def is_time(self) -> bool:
         """Whether partitions of this grain are intervals of time."""
         return self is not Grain.VALUE
+
+    @property
+    def width(self) -> int:
+        """Length of the text of a time partition; the text of a coarser grain is the beginning of a finer one."""
+        return len(_EXAMPLES[self])
 
 
 _FORMATS = {Grain.HOUR: "%Y-%m-%dT%H", Grain.DAY: "%Y-%m-%d", Grain.MONTH: "%Y-%m", Grain.YEAR: "%Y"}
@@ -325,17 +331,6 @@ def shift_partition(grain: Grain, text: str, by: int) -> str:
     return from_ordinal(grain, to_ordinal(grain, text) + by)
 
 
-def widen_partitions(grain: Grain, partitions: Sequence[str], back: int, ahead: int) -> tuple[str, ...]:
-    """Partitions whose input is needed: each one plus ``back`` steps before and ``ahead`` steps after it."""
-    if not grain.is_time or not (back or ahead):
-        return sort_oldest_first(grain, set(partitions))
-    numbers = {
-        to_ordinal(grain, text) + step for text in partitions if text != NULL for step in range(-back, ahead + 1)
-    }
-    nulls = {NULL} & set(partitions)
-    return sort_oldest_first(grain, nulls | from_ordinals(grain, numbers))
-
-
 _STEP = {Grain.HOUR: 7 * 24, Grain.DAY: 7, Grain.MONTH: 12}
 
 
@@ -356,3 +351,20 @@ def list_comparable(grain: Grain, partition: str, reach: int) -> tuple[str, ...]
         except UsageError:
             continue  # outside the years that a date can have
     return tuple(found)
+
+
+def name_partition(value: Any, grain: Grain, stored: Grain | None = None) -> str:
+    """The partition that a row with this value belongs to; ``stored`` is the grain of a text, if that is finer.
+
+    >>> name_partition(datetime(2026, 1, 3, 5, 7), Grain.HOUR), name_partition(None, Grain.DAY)
+    ('2026-01-03T05', 'null')
+    """
+    if value is None:
+        return NULL
+    if not grain.is_time:
+        return value_to_text(str(value))
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    if isinstance(value, str):
+        return value if stored in (None, grain) else value[: grain.width]
+    return str(value.isoformat())[: grain.width]

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest
+from errata.model.pinned_snapshots import find_kinds, narrow_pins
 from errata.model.refs import base_tag, input_tags
 
 
@@ -35,8 +37,11 @@ def latest_by_partition(rebases: Sequence[Rebase]) -> dict[str, Rebase]:
 
 
 def apply_rebase(manifest: Manifest, rebases: Sequence[Rebase], partitions: Sequence[str]) -> Manifest:
-    """The manifest with the pins of these partitions, which share a chunk and so at most one rebase."""
-    rebase = latest_by_partition(rebases).get(partitions[0]) if partitions else None
+    """The manifest with the pins of these partitions, which share a chunk and so a snapshot and at most one rebase."""
+    if not partitions:
+        return manifest
+    manifest = narrow_pins(manifest, partitions)
+    rebase = latest_by_partition(rebases).get(partitions[0])
     if rebase is None:
         return manifest
     inputs = {pin.name: pin for pin in rebase.inputs}
@@ -49,14 +54,16 @@ def apply_rebase(manifest: Manifest, rebases: Sequence[Rebase], partitions: Sequ
 
 def split_by_rebase(manifest: Manifest, rebases: Sequence[Rebase]) -> tuple[Manifest, ...]:
     """Split the manifest into partitions with equal pins; the first keeps the plan's."""
-    found: dict[int, list[str]] = {0: []}
-    counts = latest_by_partition(rebases)
+    found: dict[tuple[int, tuple[str, ...]], list[str]] = {}
+    counts, kinds = latest_by_partition(rebases), find_kinds(manifest.inputs, manifest.partitions)
     for name in manifest.partitions:
-        found.setdefault(counts[name].n if name in counts else 0, []).append(name)
+        found.setdefault((counts[name].n if name in counts else 0, kinds[name]), []).append(name)
+    if not any(n == 0 for n, _ in found):
+        found[0, ()] = []
+    # stable, so that pieces of the plan itself stay in the order of their partitions
     return tuple(
         replace(apply_rebase(manifest, rebases, names), partitions=tuple(names))
-        for n, names in sorted(found.items())
-        if names or n == 0
+        for _, names in sorted(found.items(), key=lambda item: item[0][0])
     )
 
 
@@ -74,8 +81,10 @@ def apply_recounts(manifest: Manifest, rebases: Sequence[Rebase]) -> Manifest:
     def pin_of(pin: InputPin) -> InputPin:
         if not pin.counts:
             return pin
+        rule = rule_of_pin(pin, manifest.target.grain).without_look
         later = {name: {one.name: one for one in rebase.inputs}.get(pin.name, pin) for name, rebase in counts.items()}
-        return replace(pin, counts={**pin.counts, **{name: one.counts.get(name, 0) for name, one in later.items()}})
+        found = {read: one.counts.get(read, 0) for name, one in later.items() for read in rule.list_reads([name])}
+        return replace(pin, counts={**pin.counts, **found})
 
     return replace(manifest, inputs=tuple(map(pin_of, manifest.inputs)))
 

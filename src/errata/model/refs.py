@@ -81,10 +81,9 @@ def input_tags(run_id: str, inputs: Iterable[InputPin]) -> dict[tuple[str, str],
     """
     found: dict[str, list[str]] = {}
     for pin in inputs:
-        if pin.kind == "table" and pin.snapshot_id and not pin.own:
+        if pin.kind == "table" and pin.snapshot_ids and not pin.own:
             snapshots = found.setdefault(pin.location, [])
-            if pin.snapshot_id not in snapshots:
-                snapshots.append(pin.snapshot_id)
+            snapshots += [one for one in pin.snapshot_ids if one not in snapshots]
     return {
         (table, f"{PREFIX}{run_id}_in{n if n > 1 else ''}"): snapshot
         for table, snapshots in found.items()

@@ -67,6 +67,9 @@ FINAL = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED, S.ROLLED_BACK, S.SUPERSED
 
 ACTIVE = frozenset(RunState) - FINAL
 
+WITHOUT_RESULT = frozenset({S.DECLINED, S.CANCELLED, S.EXPIRED})
+"""The run was given up; what it was to supersede is as if it had not been planned."""
+
 FREEZE_END_STATES = FINAL | {S.REJECTED, S.NEEDS_ACCEPTANCE}
 """States in which a freeze ends and live jobs may write again: a person decides, and may take days."""
 

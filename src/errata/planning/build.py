@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from errata.canonical import canonical_bytes, sha256
+from errata.model.graph.read_rule import rule_of_input
 from errata.model.manifest import FORMAT, Chunk, Code, Estimate, Manifest
 from errata.model.product import Input, Product, Project, Publish
 from errata.model.refs import shadow_table
 from errata.model.side_tables import build_create_statements
 from errata.model.waves import split_into_waves
-from errata.planning.control_partitions import find_control_partitions
+from errata.planning.control_partitions import find_control_partitions, list_control_reaches
 from errata.planning.deadline import evaluate_deadline, parse_deadline
 from errata.planning.estimate import Rates, Work, count_worker_cores, derive_rates, estimate_run
 from errata.planning.guardrail_result import GuardrailResult
@@ -26,7 +27,6 @@ from errata.planning.pins import build_input_pin, build_target_pin, find_as_of
 from errata.planning.plan_context import PlanContext
 from errata.planning.request import (
     Request,
-    list_input_partitions,
     refuse_other_spellings,
     resolve_canary,
     resolve_order,
@@ -34,7 +34,7 @@ from errata.planning.request import (
 )
 from errata.planning.restore import build_restored
 from errata.planning.shared_files import find_partition_unit
-from errata.ports.tables import ActiveRun, InputState, PastRun, PastTarget, TargetState
+from errata.ports.tables import ActiveRun, InputState, PartitionSize, PastRun, PastTarget, TargetState
 from errata.views import DeadlineView
 
 
@@ -102,7 +102,7 @@ def build_plan(
     refuse_other_spellings(partitions, unit.column_type if unit else None)
     rates, cores = derive_rates(history), count_worker_cores(project, product)
     chunks = _pack_chunks(request, product, project, partitions, target, inputs, rates, cores)
-    work, expected = _estimate_chunks(project, chunks, inputs, rates, cores)
+    work, expected = _estimate_chunks(project, product, chunks, inputs, rates, cores)
     world = PlanContext(
         request, product, project.limits, partitions, target, inputs, code, expected, now,
         beside=beside or {}, held=held, core_hour_usd=project.core_hour_usd, unknown_runs=unknown_runs,
@@ -139,7 +139,7 @@ def build_own_input(source: Input, product: Product, target: TargetState, partit
     Partitions in scope are left out: the run computes them itself before it needs them.
     """
     scope, field = set(partitions), find_partition_unit(product.target, target)
-    asked = list_input_partitions(source, product.target.grain, partitions)
+    asked = rule_of_input(source, product.target.grain).list_reads(partitions)
     held = {name: target.partitions[name] for name in asked if name in target.partitions and name not in scope}
     return InputState(
         name=source.name,
@@ -151,6 +151,27 @@ def build_own_input(source: Input, product: Product, target: TargetState, partit
         table_uuid=target.table_uuid,
         newest_ms=target.base_timestamp_ms,
     )
+
+
+def _measure_partitions(
+    product: Product, partitions: Sequence[str], inputs: Mapping[str, InputState]
+) -> dict[str, PartitionSize] | None:
+    """Size of the input that belongs to each partition, without look-back; None if no input is partitioned."""
+    rules = {one.name: rule_of_input(one, product.target.grain).without_look for one in product.inputs if not one.own}
+    known = {name: facts for name, facts in inputs.items() if name in rules and not rules[name].is_wider}
+    if not any(facts.partitions for facts in known.values()):
+        return None
+    sizes = {}
+    for name in partitions:
+        parts = [
+            facts.partitions[read]
+            for source, facts in known.items()
+            for read in rules[source].list_reads([name])
+            if read in facts.partitions
+        ]
+        rows, size, files = (sum(getattr(part, what) for part in parts) for what in ("rows", "bytes", "files"))
+        sizes[name] = PartitionSize(rows, size, files)
+    return sizes
 
 
 def _check_and_seal(
@@ -178,14 +199,14 @@ def _iterate_run_views(
     """Yield (runs the guardrails see, runs whose partitions cannot be controls); the last pair decides."""
     everyone = tuple(active_runs)
     yield (), ()
-    if everyone and world.product.control:
+    if everyone and list_control_reaches(world.product):
         yield (), everyone
     if everyone:
         yield everyone, everyone
 
 
 def _add_controls(draft: Manifest | None, world: PlanContext, avoided: Sequence[ActiveRun]) -> Manifest | None:
-    if draft is None or not world.product.control:
+    if draft is None or not list_control_reaches(world.product):
         return draft
     controls = find_control_partitions(world.product, world.partitions, world.target, avoided)
     return replace(draft, control_partitions=controls)
@@ -214,12 +235,11 @@ def _pack_chunks(
 ) -> tuple[Chunk, ...]:
     """Pack partitions into chunks by the size of the partitioned inputs, or of the existing output if none is known."""
     own = {source.name for source in product.inputs if source.own}
-    known = [facts.partitions for name, facts in inputs.items() if name not in own]
-    sizes = [by_name for by_name in known if by_name] or [target.partitions]
+    sizes = _measure_partitions(product, partitions, inputs)
 
     def size(name: str) -> tuple[int, int]:
-        found = [by_name[name] for by_name in sizes if name in by_name]
-        return sum(part.rows for part in found), sum(part.bytes for part in found)
+        found = (target.partitions if sizes is None else sizes).get(name)
+        return (found.rows, found.bytes) if found else (0, 0)
 
     grain, order = product.target.grain, resolve_order(request, product)
     ordered = order_partitions(grain, partitions, order)
@@ -232,21 +252,30 @@ def _pack_chunks(
         waves=split_into_waves(product.publish.waves, order, grain, partitions, canary),
         # the earlier output that a partition needs must be staged before the partition starts
         max_partitions=1 if own else MAX_PARTITIONS,
+        kinds={name: tuple(facts.snapshot_of.get(name) for facts in inputs.values()) for name in partitions},
     )
+
+
+def _list_shared(product: Product, facts: InputState) -> list[PartitionSize]:
+    """What an input adds once, not by chunk: all of it if it is read whole, or partitions wider than the product's."""
+    source = next((one for one in product.inputs if one.name == facts.name), None)
+    is_wider = source is not None and rule_of_input(source, product.target.grain).is_wider
+    return [facts.whole] if facts.whole else list(facts.partitions.values()) if is_wider else []
 
 
 def _estimate_chunks(
     project: Project,
+    product: Product,
     chunks: Sequence[Chunk],
     inputs: Mapping[str, InputState],
     rates: Rates,
     cores: int,
 ) -> tuple[Work, Estimate]:
-    """Amount of work and the estimate; inputs that are read whole count once in the totals.
+    """Amount of work and the estimate; inputs that several partitions share count once in the totals.
 
     Measured rates refer to the partitioned input of past chunks only, so the time estimate leaves out whole inputs too.
     """
-    whole = [facts.whole for facts in inputs.values() if facts.whole]
+    whole = [part for facts in inputs.values() for part in _list_shared(product, facts)]
     rows, size = sum(chunk.rows for chunk in chunks), sum(chunk.bytes for chunk in chunks)
     all_rows, all_size = rows + sum(part.rows for part in whole), size + sum(part.bytes for part in whole)
     known = all(facts.rows_known for facts in inputs.values())
@@ -287,6 +316,7 @@ def _build_manifest(
         reconcile=product.reconcile,
         compare=product.compare,
         control=product.control,
+        distribution=product.distribution,
         row_limits=product.row_limits,
         lineage_columns=product.lineage_columns,
         consumers=product.consumers,

@@ -16,9 +16,10 @@ def find_control_partitions(
 
     Covers the reach of the widest rule; a rule with a shorter reach uses a subset.
     """
-    if not product.control:
+    reaches = list_control_reaches(product)
+    if not reaches:
         return {}
-    reach = max(rule.reach for rule in product.control)
+    reach = max(reaches)
     # another run is about to replace these rows, so they are no trustworthy reference
     left_out = set(partitions).union(*(run.partitions for run in others))
     usable = {name for name, size in target.partitions.items() if size.rows and name not in left_out}
@@ -27,3 +28,9 @@ def find_control_partitions(
         for name in partitions
     }
     return {name: controls for name, controls in found.items() if controls}
+
+
+def list_control_reaches(product: Product) -> tuple[int, ...]:
+    """How far each rule that compares with control partitions reaches; empty if no rule does."""
+    beside = (rule.reach for rule in product.distribution if rule.against == "control")
+    return (*(rule.reach for rule in product.control), *beside)

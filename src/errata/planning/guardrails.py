@@ -17,8 +17,10 @@ from errata.model.partition import NULL, end_of, parse_list
 from errata.model.refs import describe_unknown_runs
 from errata.model.side_tables import is_side_table_mode
 from errata.model.table import ROW_LINEAGE
+from errata.planning.completeness import check_waiting
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.plan_context import PlanContext
+from errata.planning.references import check_references
 from errata.planning.request import RULES
 from errata.planning.restore import check_restore
 from errata.planning.schema import find_new_columns, find_schema_problems, find_side_table_problems
@@ -261,9 +263,11 @@ _RULES: dict[str, Callable[[PlanContext], Iterator[GuardrailResult]]] = {
     "source-missing": check_source_missing,
     "source-retention": check_source_retention,
     "empty": check_empty,
+    "waiting": check_waiting,
     "overlap": _check_overlap,
     "ledger": _check_ledger,
     "append": _check_append,
+    "reference": check_references,
     "restore": _check_restore_rule,
     "rows": _check_rows,
     "bytes": _check_bytes,

@@ -7,7 +7,9 @@ in chunks of their own (wave 0), then those of each wave. Repacking during a run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from types import MappingProxyType
 
 from errata.model.manifest import Chunk
 from errata.model.partition import Grain, sort_newest_first, sort_oldest_first
@@ -66,10 +68,12 @@ def pack_chunks(
     canary: Collection[str] = (),
     waves: Sequence[Wave] = (),
     max_partitions: int = MAX_PARTITIONS,
+    kinds: Mapping[str, Hashable] = MappingProxyType({}),
 ) -> tuple[Chunk, ...]:
     """Pack partitions in the given order, canary first, then wave by wave; no chunk mixes waves.
 
-    ``size`` returns rows and bytes of a partition; without ``waves`` the run is one wave.
+    ``size`` returns rows and bytes of a partition; without ``waves`` the run is one wave. Partitions of different
+    ``kinds`` are never in one chunk.
     """
     first = frozenset(canary)
     wave_of = {name: wave.n for wave in waves for name in wave.partitions}
@@ -78,6 +82,8 @@ def pack_chunks(
         packed_together.setdefault(0 if name in first else wave_of.get(name, 1), []).append(name)
     chunks: list[Chunk] = []
     for wave, names in sorted(packed_together.items()):
-        for packed, rows, filled in fill_chunks(((name, *size(name)) for name in names), chunk_bytes, max_partitions):
-            chunks.append(Chunk(f"c{len(chunks) + 1:03d}", packed, rows, filled, wave))
+        for _, alike in groupby(names, key=kinds.get):
+            sized = ((name, *size(name)) for name in alike)
+            for packed, rows, filled in fill_chunks(sized, chunk_bytes, max_partitions):
+                chunks.append(Chunk(f"c{len(chunks) + 1:03d}", packed, rows, filled, wave))
     return tuple(chunks)

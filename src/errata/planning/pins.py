@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from errata.canonical import canonical_bytes, sha256
+from errata.model.duration import count_steps
+from errata.model.graph.read_rule import find_window, rule_of_input
 from errata.model.manifest import InputPin, TargetPin
-from errata.model.partition import EPOCH, WHOLE
+from errata.model.partition import EPOCH, WHOLE, Grain
 from errata.model.product import Input, Product
+from errata.model.span import unit_transform
 from errata.planning.era_coverage import check_coverage
 from errata.planning.plan_context import PlanContext
-from errata.planning.request import count_look_steps, list_input_partitions
+from errata.planning.references import build_spans
 from errata.planning.schema import find_new_columns
 from errata.planning.shared_files import find_partition_unit, find_rewrite
 from errata.ports.tables import InputState, TargetState
@@ -56,19 +59,22 @@ def build_target_pin(product: Product, facts: TargetState, parts: dict[str, byte
 def build_input_pin(world: PlanContext, source: Input, facts: InputState, parts: dict[str, bytes]) -> InputPin:
     """An input as it is now; its files go into ``parts``."""
     grain = world.product.target.grain
-    back, ahead = count_look_steps(source, grain) if source.partition else (0, 0)
+    rule, window = rule_of_input(source, grain), find_window(source, grain)
+    steps = (0, 0) if window or rule.is_whole else tuple(count_steps(text, grain) for text in _looks(source))
     sizes = facts.partitions if facts.whole is None else {WHOLE: facts.whole}
     field = find_partition_unit(world.product.target, world.target)
-    asked = list_input_partitions(source, grain, world.partitions)
-    proof = check_coverage(source, facts, grain, field.column_type if field else None, asked)
+    asked = rule.list_reads(world.partitions)
+    proof = check_coverage(source, facts, rule.input_grain, field.column_type if field else None, asked)
     return InputPin(
         name=source.name,
         kind=facts.kind,
         location=facts.location,
         partition=source.partition,
-        column_type=facts.column_type or source.columns.get(source.partition or ""),
-        lookback=back,
-        lookahead=ahead,
+        column_type=facts.column_type
+        or source.columns.get(source.partition or "")
+        or (_choose_type(field.column_type, rule.input_grain) if window and field else None),
+        lookback=steps[0],
+        lookahead=steps[1],
         input_partitions=asked,
         fingerprints={name: size.fingerprint for name, size in sizes.items() if size.fingerprint},
         rows=sum(size.rows for size in sizes.values()),
@@ -86,7 +92,22 @@ def build_input_pin(world: PlanContext, source: Input, facts: InputState, parts:
         schemas=facts.schemas if source.columns else (),
         counts={name: size.rows for name, size in sizes.items()} if facts.kind == "files" and facts.rows_known else {},
         row_rules=source.rows,
+        snapshots=build_spans(grain, facts),
+        window=window,
     )
+
+
+def _looks(source: Input) -> tuple[str, str]:
+    return source.lookback, source.lookahead
+
+
+def _choose_type(target_type: str, grain: Grain) -> str:
+    """Type of a partition column that is only in the paths of files: the target's, unless its values are too coarse.
+
+    >>> _choose_type("date", Grain.HOUR), _choose_type("date", Grain.MONTH)
+    ('timestamptz', 'date')
+    """
+    return target_type if unit_transform(target_type, grain) is not None else "timestamptz"
 
 
 def find_as_of(target: TargetState, inputs: Iterable[InputState]) -> str:

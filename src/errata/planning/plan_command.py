@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from errata.model.partition import Grain, format_partition_list
+from errata.errors import UsageError
+from errata.model.partition import Grain, format_partition_list, parse_partition, sort_oldest_first
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.request import Request
 
@@ -46,6 +48,31 @@ def format_plan_command(
     for override in request.overrides:
         words += ["--override", shlex.quote(f"{override.rule}={override.why}")]
     return " ".join([*words, *(f'--override {rule}="WHY"' for rule in overrides)])
+
+
+def format_corrected_plan(request: Request, grain: Grain) -> str:
+    """The same request with a range that exists: its ends in order, or the one partition of the end that exists.
+
+    >>> turned = Request("fin.daily", "FX bug", "ana", "2026-02-01", "2026-01-01")
+    >>> print(format_corrected_plan(turned, Grain.DAY))
+    errata plan fin.daily --from 2026-01-01 --to 2026-02-01 --reason 'FX bug'
+    >>> print(format_corrected_plan(replace(turned, end="2026-02-30"), Grain.DAY))
+    errata plan fin.daily --partitions 2026-02-01 --reason 'FX bug'
+    """
+    known = [name for text in (request.start, request.end) if (name := _find_partition(grain, text))]
+    first, *rest = sort_oldest_first(grain, set(known)) or [""]
+    if rest and request.partitions is None:
+        return format_plan_command(replace(request, start=first, end=rest[-1]))
+    if first and request.partitions is None:
+        return format_plan_command(request, partitions=shlex.quote(first))
+    return "errata plan --help"
+
+
+def _find_partition(grain: Grain, text: str | None) -> str | None:
+    try:
+        return parse_partition(grain, text) if text else None
+    except UsageError:
+        return None
 
 
 def format_possible_plan(

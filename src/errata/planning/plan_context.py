@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from errata.model.manifest import Code, Estimate
-from errata.model.partition import format_ranges
+from errata.model.partition import Grain, format_ranges
 from errata.model.product import Limits, Product
 from errata.planning.request import Request
 from errata.ports.tables import ActiveRun, InputState, PastTarget, TargetState
@@ -35,6 +35,6 @@ class PlanContext:
     held: PastTarget | None = None  # snapshot that a restore puts back
     core_hour_usd: str = "0"
 
-    def folded(self, partitions: Sequence[str]) -> str:
+    def folded(self, partitions: Sequence[str], grain: Grain | None = None) -> str:
         """Format partitions as ranges, cut short because results are stored for good."""
-        return format_ranges(self.product.target.grain, partitions, _SHOWN)
+        return format_ranges(grain or self.product.target.grain, partitions, _SHOWN)

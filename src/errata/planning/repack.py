@@ -1,16 +1,17 @@
 """Repack the chunks of a running run: by the timings of finished chunks, or because a chunk killed its worker. Pure.
 
-Partitions stay whole and in order, and no chunk mixes waves. The manifest does not store the sizes of single
-partitions, so those within a chunk count as equal; packing made this nearly true, because large partitions have their
-own chunk. Not for runs with a fixed chunk size or runs that read their own output.
+Partitions stay whole and in order, and no chunk mixes waves or snapshots of an input. The manifest does not store the
+sizes of single partitions, so those within a chunk count as equal; packing made this nearly true, because large
+partitions have their own chunk. Not for runs with a fixed chunk size or runs that read their own output.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from statistics import median
+from types import MappingProxyType
 
 from errata.model.manifest import Chunk
 from errata.planning.packing import LARGEST, MAX_PARTITIONS, SMALLEST_PER_CORE, Sized, fill_chunks
@@ -46,8 +47,12 @@ def resize_chunks(
     cores: int,
     next_id: Callable[[], str] = str,
     max_partitions: int = MAX_PARTITIONS,
+    kinds: Mapping[str, Hashable] = MappingProxyType({}),
 ) -> tuple[Chunk, ...] | None:
-    """The repacked pending chunks, or None to leave them; ``done`` is newest last, ``seconds`` the target per chunk."""
+    """The repacked pending chunks, or None to leave them; ``done`` is newest last, ``seconds`` the target per chunk.
+
+    Partitions of different ``kinds`` stay in chunks of their own.
+    """
     known = [chunk for chunk in done if chunk.bytes > 0 and chunk.seconds > 0][-RECENT:]
     if not known or not pending:
         return None
@@ -59,7 +64,7 @@ def resize_chunks(
         return None
     packed = tuple(
         Chunk(next_id(), names, rows, filled, wave)
-        for wave, chunks in groupby(pending, key=lambda chunk: chunk.wave)
+        for (wave, _), chunks in groupby(pending, key=lambda chunk: (chunk.wave, kinds.get(chunk.partitions[0])))
         for names, rows, filled in fill_chunks(_spread_evenly(chunks), target, max_partitions)
     )
     # large partitions may leave chunks as they were, and workers that reach the same result must not repack for ever

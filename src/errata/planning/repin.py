@@ -8,14 +8,15 @@ from dataclasses import replace
 from errata.canonical import canonical_bytes, sha256
 from errata.model.manifest import InputPin
 from errata.model.partition import Grain
-from errata.model.product import Input
+from errata.model.product import READ_AT_ITS_TIME, Input
 from errata.planning.era_coverage import check_coverage
 from errata.ports.tables import InputState
 
 
 def needs_repin(pin: InputPin) -> bool:
     """Whether the input brings in live data; reference data and named versions stay as approved."""
-    return pin.partition is not None and pin.version is None and not pin.own
+    is_fixed = pin.version is not None or pin.reference in READ_AT_ITS_TIME
+    return pin.partition is not None and not is_fixed and not pin.own
 
 
 def input_from_pin(pin: InputPin) -> Input:
@@ -26,6 +27,7 @@ def input_from_pin(pin: InputPin) -> Input:
         table=pin.location if is_table else None,
         files=None if is_table else pin.location,
         partition=pin.partition,
+        grain=pin.window.grain if pin.window else None,
         reference=pin.reference,
         columns=pin.columns,
         eras=pin.eras,

@@ -8,21 +8,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from errata.errors import UsageError
-from errata.model.duration import count_steps
 from errata.model.manifest import Override
 from errata.model.partition import (
     NULL,
     Grain,
     expand_range,
     format_ranges,
-    from_ordinals,
     parse_list,
     parse_partition,
     sort_oldest_first,
-    to_ordinal,
-    widen_partitions,
 )
-from errata.model.product import Input, Product
+from errata.model.product import Product
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 KINDS = (
@@ -46,9 +42,11 @@ RULES = (
     "source-missing",
     "source-retention",
     "empty",
+    "waiting",
     "overlap",
     "ledger",
     "append",
+    "reference",
     "restore",
     "rows",
     "bytes",
@@ -119,21 +117,29 @@ class Request:
 
 def resolve_partitions(request: Request, grain: Grain) -> tuple[str, ...]:
     """Partitions to publish, oldest first."""
-    by_range = request.start is not None or request.end is not None
-    if by_range and request.partitions is not None:
-        raise _usage_error("a range and a list were both given; expected --from and --to, or --partitions")
-    if request.partitions is not None:
-        if isinstance(request.partitions, str):
-            return parse_list(grain, request.partitions)
-        if not request.partitions:
-            raise _usage_error("an empty partition list was refused; expected at least one partition")
-        return sort_oldest_first(grain, {parse_partition(grain, text) for text in request.partitions})
-    if request.start is None or request.end is None:
+    found = resolve_scope(grain, request.start, request.end, request.partitions)
+    if found is None:
         raise _usage_error(
             "a plan without a range was refused; expected --from and --to, or --partitions",
             hint=f'errata plan {request.product} --from D --to D --reason "…"',
         )
-    return expand_range(grain, request.start, request.end)
+    return found
+
+
+def resolve_scope(
+    grain: Grain, start: str | None, end: str | None, partitions: str | Sequence[str] | None
+) -> tuple[str, ...] | None:
+    """Partitions of a half-open range or of a list, oldest first; None if neither is given in full."""
+    by_range = start is not None or end is not None
+    if by_range and partitions is not None:
+        raise _usage_error("a range and a list were both given; expected --from and --to, or --partitions")
+    if partitions is not None:
+        if isinstance(partitions, str):
+            return parse_list(grain, partitions)
+        if not partitions:
+            raise _usage_error("an empty partition list was refused; expected at least one partition")
+        return sort_oldest_first(grain, {parse_partition(grain, text) for text in partitions})
+    return None if start is None or end is None else expand_range(grain, start, end)
 
 
 def refuse_other_spellings(partitions: Sequence[str], column_type: str | None) -> None:
@@ -182,23 +188,6 @@ def resolve_canary(request: Request, ordered: Sequence[str], grain: Grain, order
             hint=f"--canary {len(chosen)}",
         )
     return chosen
-
-
-def count_look_steps(source: Input, grain: Grain) -> tuple[int, int]:
-    """Look-back and look-ahead of an input, in partitions of the product."""
-    return count_steps(source.lookback, grain), count_steps(source.lookahead, grain)
-
-
-def list_input_partitions(source: Input, grain: Grain, partitions: Sequence[str]) -> tuple[str, ...]:
-    """Partitions of an input that must be read, oldest first; none for an input that is read whole.
-
-    From a product's own output a partition needs only earlier partitions, never itself.
-    """
-    if source.own:
-        back = count_look_steps(source, grain)[0]
-        numbers = [to_ordinal(grain, name) for name in partitions if name != NULL]
-        return sort_oldest_first(grain, from_ordinals(grain, {n for at in numbers for n in range(at - back, at)}))
-    return widen_partitions(grain, partitions, *count_look_steps(source, grain)) if source.partition else ()
 
 
 def _require_known(what: str, found: str, known: Sequence[str]) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from errata.model.graph.read_rule import rule_of_input
 from errata.model.manifest import NewColumn
 from errata.model.partition import Grain
 from errata.model.product import INEXACT, Product, Target
 from errata.model.side_tables import VERSION_COLUMNS, list_side_table_columns
 from errata.model.types import PARTITION_TYPES
 from errata.planning.era_coverage import check_coverage
-from errata.planning.request import list_input_partitions
 from errata.planning.shared_files import find_partition_unit, format_spec
 from errata.ports.tables import InputState, TargetState
 
@@ -66,9 +66,10 @@ def _find_coverage_problems(
 ) -> tuple[str, ...]:
     unit, grain = find_partition_unit(product.target, target), product.target.grain
     kind = unit.column_type if unit else None
+    rules = ((source, rule_of_input(source, grain)) for source in product.inputs)
     proofs = (
-        check_coverage(source, inputs[source.name], grain, kind, list_input_partitions(source, grain, partitions))
-        for source in product.inputs
+        check_coverage(source, inputs[source.name], rule.input_grain, kind, rule.list_reads(partitions))
+        for source, rule in rules
     )
     return tuple(problem for proof in proofs for problem in proof.problems)
 

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from errata.model.graph.read_rule import ReadRule, rule_of_input
 from errata.model.partition import NULL
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.plan_context import PlanContext
-from errata.planning.request import list_input_partitions
 from errata.ports.tables import InputState
+
+
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    """Partitions that a source lacks."""
+
+    rule: ReadRule
+    inside: list[str]  # the source has nothing of a partition of the scope
+    partly: list[str]  # it has other parts of that partition, such as other hours of the day
+    around: list[str]  # needed only for look-back or look-ahead
+    asked: int  # partitions of the source in the scope itself
+
+    @property
+    def concerned(self) -> frozenset[str]:
+        """Partitions of the product that have nothing to be computed from."""
+        return frozenset(self.rule.without_look.list_touched(self.inside))
+
+    def count(self, names: Sequence[str]) -> str:
+        """A number of missing partitions, of all that are asked for."""
+        unit = "partitions" if self.rule.input_grain is self.rule.grain else f"{self.rule.input_grain}s"
+        return f"{len(names):,} of {self.asked:,} {unit} missing"
 
 
 def _describe_source(facts: InputState) -> str:
@@ -19,31 +41,43 @@ def _describe_source(facts: InputState) -> str:
     return f"look at the source first: {facts.location} has no rows of them{begins}"
 
 
-def _find_missing(world: PlanContext, facts: InputState) -> tuple[list[str], list[str]]:
-    """Missing partitions of an input: those in scope, and those needed only for look-back or look-ahead."""
+def _find_missing(world: PlanContext, facts: InputState) -> _Missing:
     source = next(item for item in world.product.inputs if item.name == facts.name)
-    asked = () if facts.whole else list_input_partitions(source, world.product.target.grain, world.partitions)
-    scope = set(world.partitions)
+    rule = rule_of_input(source, world.product.target.grain)
+    within = set(rule.without_look.list_reads(world.partitions))
+    asked = () if facts.whole else rule.list_reads(world.partitions)
     if source.own:
-        asked = tuple(name for name in asked if name not in scope)  # the run computes the others itself
-    missing = [name for name in asked if name not in facts.partitions]
-    return [name for name in missing if name in scope], [name for name in missing if name not in scope]
+        asked = tuple(name for name in asked if name not in within)  # the run computes the others itself
+    missing = {name for name in asked if name not in facts.partitions}
+    inside, partly = list[str](), list[str]()
+    for name in world.partitions if missing & within else ():
+        reads = rule.without_look.list_reads([name])
+        lacks = [read for read in reads if read in missing]
+        (inside if len(lacks) == len(reads) else partly).extend(lacks)
+    around = [name for name in asked if name in missing and name not in within]
+    return _Missing(rule, list(dict.fromkeys(inside)), list(dict.fromkeys(partly)), around, len(within))
 
 
 def check_source_missing(world: PlanContext) -> Iterator[GuardrailResult]:
     """Refuse partitions that a source does not have; warn about a look-back that is short."""
     complete = True
     for facts in world.inputs.values():
-        inside, around = _find_missing(world, facts)
-        if inside:
-            count = f"{len(inside):,} of {len(world.partitions):,} partitions"
+        found = _find_missing(world, facts)
+        grain = found.rule.input_grain
+        if found.inside:
             searched = facts.near_miss.pattern if facts.near_miss else facts.location
-            text = f"{facts.name}: {count} missing: {world.folded(inside)}; searched {searched}"
+            text = (
+                f"{facts.name}: {found.count(found.inside)}: {world.folded(found.inside, grain)}; searched {searched}"
+            )
             look = (_describe_source(facts),)
-            yield GuardrailResult("source-missing", "refuse", text, look=look, leave_out=frozenset(inside))
-        if around:
-            yield GuardrailResult("source-missing", "warn", f"{facts.name}: look-back lacks {world.folded(around)}")
-        complete = complete and not inside and not around
+            yield GuardrailResult("source-missing", "refuse", text, look=look, leave_out=found.concerned)
+        if found.around:
+            text = f"{facts.name}: look-back lacks {world.folded(found.around, grain)}"
+            yield GuardrailResult("source-missing", "warn", text)
+        if found.partly:
+            text = f"{facts.name}: {found.count(found.partly)}: {world.folded(found.partly, grain)}"
+            yield GuardrailResult("source-missing", "warn", text)
+        complete = complete and not (found.inside or found.partly or found.around)
     if complete:
         total = len(world.partitions)
         yield GuardrailResult(
@@ -55,26 +89,29 @@ def check_source_retention(world: PlanContext) -> Iterator[GuardrailResult]:
     """Warn about missing partitions that are older than anything the source still has."""
     passed = False
     for facts in world.inputs.values():
-        inside, around = _find_missing(world, facts)
+        found = _find_missing(world, facts)
         oldest = facts.oldest
-        gone = [name for name in (*around, *inside) if oldest is not None and name != NULL and name < oldest]
+        gone = [
+            name
+            for name in (*found.around, *found.partly, *found.inside)
+            if oldest is not None and name != NULL and name < oldest
+        ]
         if gone:
             passed = True
-            text = f"{facts.name} begins at {oldest}; {world.folded(gone)} are older: retention has probably passed"
+            folded = world.folded(gone, found.rule.input_grain)
+            text = f"{facts.name} begins at {oldest}; {folded} are older: retention has probably passed"
             yield GuardrailResult("source-retention", "warn", text)
     if not passed:
         yield GuardrailResult("source-retention", "ok", "every source reaches back far enough")
 
 
 def check_empty(world: PlanContext) -> Iterator[GuardrailResult]:
-    """Refuse source partitions that are there and have no rows."""
-    scope, found = set(world.partitions), False
+    """Refuse partitions whose source is there and has no rows."""
+    found = False
     for facts in world.inputs.values():
-        hit = [
-            name
-            for name, size in facts.partitions.items()
-            if name in scope and (size.bytes == 0 or (facts.rows_known and size.rows == 0))
-        ]
+        source = next(item for item in world.product.inputs if item.name == facts.name)
+        rule = rule_of_input(source, world.product.target.grain).without_look
+        hit = [name for name in world.partitions if _is_empty(facts, rule.list_reads([name]))]
         if hit:
             found = True
             text = f"{facts.name}: no rows in {world.folded(hit)}; they would be emptied"
@@ -82,3 +119,9 @@ def check_empty(world: PlanContext) -> Iterator[GuardrailResult]:
             yield GuardrailResult("empty", "refuse", text, look=look, leave_out=frozenset(hit))
     if not found:
         yield GuardrailResult("empty", "ok", "no source partition is empty")
+
+
+def _is_empty(facts: InputState, reads: Sequence[str]) -> bool:
+    """Whether some of these partitions of a source exist, and none of those has rows."""
+    sizes = [facts.partitions[name] for name in reads if name in facts.partitions]
+    return bool(sizes) and all(size.bytes == 0 or (facts.rows_known and size.rows == 0) for size in sizes)

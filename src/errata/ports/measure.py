@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -45,9 +46,30 @@ def taken_out_measure(action: str, reason: str) -> str:
     return f"rows.{action} {canonical_bytes([reason]).decode()}"
 
 
+MAX_CATEGORIES = 1_000
+"""Most values of a column in one partition whose shares are measured."""
+
+
+def encode_shares(counts: Mapping[str | None, int]) -> str | None:
+    """Rows of each value of a column, as the text of a measurement; None if there are too many values.
+
+    >>> encode_shares({"EUR": 3, None: 1})
+    '[[null,1],["EUR",3]]'
+    """
+    if len(counts) > MAX_CATEGORIES:
+        return None
+    ordered = sorted(counts.items(), key=lambda item: (item[0] is not None, item[0] or ""))
+    return canonical_bytes([list(item) for item in ordered]).decode()
+
+
+def decode_shares(text: str) -> dict[str | None, int]:
+    """Rows of each value, read back."""
+    return {value: int(rows) for value, rows in json.loads(text)}
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One number of one partition, as text so that no digit is lost; None is NULL. ``exact`` is false for floats."""
+    """One number of one partition, as text so that no digit is lost; None is NULL. ``exact`` is false for estimates."""
 
     scope: str  # candidate | prior | control | input:<name>
     partition: str
@@ -96,7 +118,8 @@ class Scan:
     """Everything measured on one table, by measurement name; ``content`` lists the columns to checksum.
 
     ``unique`` counts rows beyond the first of each key within a partition; ``unique_in_run`` counts them across all
-    partitions and gives one number for the whole run.
+    partitions and gives one number for the whole run. ``shares`` counts the rows of each value of a column, see
+    :func:`encode_shares`.
     """
 
     scope: str
@@ -107,6 +130,14 @@ class Scan:
     partitions: tuple[str, ...] | None = None  # None: those of the run
     unique_in_run: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
+    shares: Mapping[str, str] = field(default_factory=dict)  # column whose values are counted
+    estimated: frozenset[str] = frozenset()  # aggregates that are not exact, such as quantiles
+
+    @property
+    def counts_rows_only(self) -> bool:
+        """Whether table metadata may answer it."""
+        more = self.unique or self.unique_in_run or self.lookups or self.content or self.groups or self.shares
+        return set(self.aggregates) == {ROW_COUNT} and not more
 
 
 @dataclass(frozen=True, slots=True)

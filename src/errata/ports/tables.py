@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -86,6 +86,25 @@ class TargetState:
 
 
 @dataclass(frozen=True, slots=True)
+class FileTimes:
+    """When the marker of a partition and its newest file were written, in nanoseconds since 1970; None: not there."""
+
+    marker_ns: int | None
+    newest_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What tells whether partitions of an input are complete, as far as its product asks for it."""
+
+    marked: Mapping[str, FileTimes] = field(default_factory=dict)
+    announced: Mapping[str, int] = field(default_factory=dict)  # rows that each partition should have
+    uncounted: frozenset[str] = frozenset()  # partitions whose rows metadata does not tell
+    watermark_ms: int | None = None  # newest value of the column, in milliseconds since 1970
+    ignored: tuple[str, ...] = ()  # values that are later than they can be, each with its file
+
+
+@dataclass(frozen=True, slots=True)
 class InputState:
     """State of one input at one moment.
 
@@ -110,6 +129,14 @@ class InputState:
     schemas: tuple[Mapping[str, str], ...] = ()  # column → type; ``SourceFile.schema`` is an index into this
     unreadable: Mapping[str, str] = field(default_factory=dict)  # files whose schema could not be read → why
     near_miss: NearMiss | None = None  # where the search for the first missing partition ended
+    snapshot_of: Mapping[str, str] = field(default_factory=dict)  # by partition of the product, where they may differ
+    unresolved: Mapping[str, str] = field(default_factory=dict)  # partitions without a snapshot to read → why
+    arrival: Arrival | None = None  # None: the product does not say when the input is complete
+
+
+def add_announced(state: InputState, announced: Mapping[str, int]) -> InputState:
+    """The state of an input with the rows that its partitions should have."""
+    return replace(state, arrival=replace(state.arrival or Arrival(), announced=announced))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +149,15 @@ class PastTarget:
     columns: Mapping[str, str]  # current column → its name in that snapshot; columns added later are missing here
     problems: tuple[str, ...]  # why its rows do not fit the current schema
     since: History  # later commits on main that touched the requested partitions
+
+
+@dataclass(frozen=True, slots=True)
+class MainEntry:
+    """From a time on, main held this snapshot; ``exists`` is false if the snapshot has expired since."""
+
+    at_ms: int
+    snapshot_id: str
+    exists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +233,9 @@ class HistoryReader(Protocol):
 
     def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
         """The snapshots, of those that main once held, that its head does not descend from, as far as history shows."""
+
+    def main_log(self, table: str) -> tuple[MainEntry, ...]:
+        """Which snapshot main held from when on, oldest first, as far back as the table's metadata shows."""
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> PastTarget:
         """The table at a snapshot, tag or time; raises ``NotFound`` naming the available ones."""

@@ -6,13 +6,14 @@ Reads project files, and tables only through the given reader. Changes nothing a
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path as FilePath
 
 from errata.errors import ErrataError
+from errata.model.graph.product_graph import Edge, describe_cycle, find_cycles
 from errata.model.near_miss import describe_entries
 from errata.model.partition import Grain
 from errata.model.product import INEXACT, Input, Metric, Product, Project, Role
@@ -50,6 +51,7 @@ def check_project(
     look = _TableLook(project, reader, top)
     if any(product.target.subjects for product in project.products.values()):
         _check_erasure(project, look, top)
+    cycles = {cycle[0].parent.name: cycle for cycle in find_cycles(project.products.values())}
     problems: list[ProjectProblem] = []
     for product in project.products.values():
         report = open_report(project, product.path, around.get(product.path, ()))
@@ -58,8 +60,10 @@ def check_project(
         _check_owner(project, product, report)
         _check_key(product, report)
         _check_target(product, look, report)
+        if product.name in cycles:
+            _report_cycle(cycles[product.name], report)
         for source in product.inputs:
-            _check_input(source, look, report)
+            _check_input(product, source, look, report)
             if inputs is not None and source.files is not None:
                 _check_files(project, source, inputs, report)
         problems += report.problems
@@ -271,10 +275,26 @@ def _check_files(project: Project, source: Input, inputs: InputReader, report: P
         report.at(path, f"no file matches it; {project.redact(miss.describe())}")
 
 
-def _check_input(source: Input, look: _TableLook, report: ProblemReport) -> None:
+def _report_cycle(cycle: Sequence[Edge], report: ProblemReport) -> None:
+    """Refuse products that are computed from each other; the problem is at the input that closes the cycle."""
+    if len(cycle) == 1:
+        said = f"{cycle[0].child.name} reads its own table; expected own: true, which gives it its earlier partitions"
+    else:
+        said = f"{describe_cycle(cycle)} is a cycle; expected no product to be computed from itself"
+    report.at(("inputs", cycle[-1].source.name, "table"), said, found=False)
+
+
+def _check_input(product: Product, source: Input, look: _TableLook, report: ProblemReport) -> None:
     if source.table is None or source.own:
         return
     facts = look.describe(source.table, ("inputs", source.name, "table"), report)
-    if facts is not None and source.partition is not None:
-        names = [column.name for column in facts.columns]
-        _check_column(("inputs", source.name, "partition"), source.partition, names, source.table, report)
+    if facts is None or source.partition is None:
+        return
+    types = {column.name: column.type for column in facts.columns}
+    _check_column(("inputs", source.name, "partition"), source.partition, list(types), source.table, report)
+    grain, parents = source.grain or product.target.grain, look.project.products.values()
+    made = [one.target for one in parents if (one.target.table, one.target.column) == (source.table, source.partition)]
+    for target in made:
+        if types.get(source.partition) == "string" and target.grain is not grain:
+            said = f"{source.table} holds {target.grain}s as text; expected grain: {target.grain}"
+            report.at_key(("inputs", source.name, "grain"), said)

@@ -33,6 +33,7 @@ from errata.model.product import (
     LINEAGE_COLUMNS,
     Check,
     Control,
+    Distribution,
     GroupKey,
     Input,
     Metric,
@@ -136,6 +137,14 @@ class ControlForm(Control):
 
 
 @dataclass(frozen=True, slots=True)
+class DistributionForm(Distribution):
+    """A distribution rule, with its control partitions by weeks or years."""
+
+    weeks: Annotated[Count | None, Key("against control, day or hour: weeks before and after (default: 4).")] = None
+    years: Annotated[Count | None, Key("against control, month: years before and after (default: 4).")] = None
+
+
+@dataclass(frozen=True, slots=True)
 class PublishForm(Publish):
     """``publish``, with two keys that belong to the product."""
 
@@ -168,6 +177,7 @@ class ProductForm(Product):
     checks: tuple[CheckForm, ...] = ()
     reconcile: tuple[ReconciliationForm, ...] = ()
     control: tuple[ControlForm, ...] = ()
+    distribution: tuple[DistributionForm, ...] = ()
     health: Annotated[tuple[SignalForm, ...], Key("Signals in addition to the project's.")] = ()
     lineage_columns: _Lineage = False  # type: ignore[assignment]
 

@@ -14,8 +14,9 @@ from datetime import UTC, datetime
 
 from errata.canonical import digest_of, from_plain, to_plain
 from errata.ledger import RunRecord
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest, SourceFile
-from errata.model.partition import WHOLE, Grain, sort_oldest_first, widen_partitions
+from errata.model.partition import WHOLE, Grain, sort_oldest_first
 from errata.model.rebase import split_by_rebase
 from errata.model.table import Commit
 from errata.planning.repin import input_from_pin, needs_repin
@@ -62,12 +63,14 @@ def _find_late_inputs(
 ) -> Iterator[LateInputView]:
     if manifest.restored is not None:  # a restore reads the table itself, at a snapshot that a person chose
         return
-    wanted, grain = set(scope), manifest.target.grain
+    wanted = set(scope)
     for piece in split_by_rebase(manifest, workspace.ledger.rebases.list(run.run_id)):
         names = [name for name in piece.partitions if name in wanted]
         for pin in filter(needs_repin, piece.inputs) if names else ():
-            asked = widen_partitions(grain, names, pin.lookback, pin.lookahead)
-            yield from (_find_late_commits if pin.kind == "table" else _find_late_files)(workspace, pin, grain, asked)
+            rule = rule_of_pin(pin, manifest.target.grain)
+            find = _find_late_commits if pin.kind == "table" else _find_late_files
+            found = find(workspace, pin, rule.input_grain, rule.list_reads(names))
+            yield from (replace(one, grain=rule.input_grain.value) for one in found)
 
 
 def _find_late_commits(

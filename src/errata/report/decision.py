@@ -111,10 +111,14 @@ def render_scope(view: ReportView) -> Markup:
     ]  # fmt: skip
     inputs = [
         el("li", el("b", one.name), f" {one.table or one.files}", f", {one.reference}" if one.reference else "",
-           f", snapshot {one.snapshot_id}{f' ({one.version})' if one.version else ''}" if one.snapshot_id
+           ", " + "; ".join(f"snapshot {span.snapshot_id} for {format_partitions(view, span.partitions)}"
+                            for span in one.snapshots) if one.snapshots
+           else f", snapshot {one.snapshot_id}{f' ({one.version})' if one.version else ''}" if one.snapshot_id
            else f", {plural(one.file_count, 'file')} pinned")
         for one in plan.inputs
     ]  # fmt: skip
+    readers = dict.fromkeys((*plan.consumers, *(plan.touches.consumers if plan.touches else ())))
+    touches = (*plan.touches.lines(), *plan.touches.notes) if plan.touches else ()
     planned = format_partitions(view, plan.partitions)
     only = (
         f" (computed so far: {format_partitions(view, view.partitions)})"
@@ -140,7 +144,8 @@ def render_scope(view: ReportView) -> Markup:
                 ("Supersedes", plan.supersedes),
                 ("Rules changed", el("ul", [el("li", change.text()) for change in plan.rules_changed])
                  if plan.rules_changed else None),
-                ("Readers", ", ".join(plan.consumers)),
+                ("Touches", el("ul", [el("li", line) for line in touches]) if touches else None),
+                ("Readers", ", ".join(readers)),
                 ("Mode", "single-user: one person may do everything" if plan.single_user else None),
             ]
         ),

@@ -20,7 +20,9 @@ from errata.engines.spark.compute.transforms import load_transform
 from errata.engines.transform_errors import build_transform_error
 from errata.errors import EngineError, ErrataError, OutputContract, TransformFailed
 from errata.failpoints import failpoint
-from errata.model.manifest import InputPin, TargetPin
+from errata.model.graph.read_rule import ReadRule, rule_of_pin
+from errata.model.manifest import InputPin, TargetPin, list_divisible_inputs
+from errata.model.partition import WHOLE, name_partition
 from errata.model.product import Merge
 from errata.model.product.eras import QUARANTINE
 from errata.model.refs import quarantine_table, run_branch
@@ -32,7 +34,7 @@ from errata.testing.measure import MemoryMeasurer
 from errata.testing.pinned_inputs import PinnedInputs, Rows, read_target, require_pinned
 from errata.testing.quarantine import MemoryQuarantine
 from errata.testing.row_expressions import evaluate_condition
-from errata.testing.row_values import digest_rows, fit_value, freeze_value, name_partition, to_plain
+from errata.testing.row_values import digest_rows, fit_value, freeze_value, to_plain
 from errata.testing.scope import Scope
 from errata.testing.staging import ATTEMPT, append_rows
 
@@ -120,7 +122,8 @@ class MemoryChunks:
         for pin in manifest.inputs:
             if not pin.is_screened or (pin.partition is None and first not in work.chunk.partitions):
                 continue
-            is_used, rows = True, self._inputs(work).read(pin, work.chunk.partitions, manifest.target)
+            rule = rule_of_pin(pin, grain).without_look
+            is_used, rows = True, self._inputs(work).read(pin, rule, work.chunk.partitions, manifest.target)
             taken = [row for row in rows if row.fate is not None and row.fate.action == QUARANTINE]
             counts |= {
                 f"rows_in:{pin.name}": len(rows),
@@ -129,15 +132,16 @@ class MemoryChunks:
                 f"rows_suppressed:{pin.name}": sum(row.fate is not None for row in rows) - len(taken),
             }
             for row in taken:
-                name = "*" if pin.partition is None else name_partition(row.values[pin.partition], grain)
+                name = WHOLE if pin.partition is None else _find_owner(rule, row.values[pin.partition])
                 assert row.fate is not None
                 found.append(_record(work, pin, name, row.fate.kind, row.fate.reason, row.origin, row.values))
         for pin, reason, rows_aside in aside.rows:
-            own = [r for r in rows_aside if name_partition(r[str(pin.partition)], grain) in work.chunk.partitions]
+            rule, column = rule_of_pin(pin, grain), str(pin.partition)
+            own = [row for row in rows_aside if _find_owner(rule, row[column]) in work.chunk.partitions]
             counts[f"rows_set_aside:{pin.name}"] = counts.get(f"rows_set_aside:{pin.name}", 0) + len(own)
             is_used, origin = True, f"{manifest.code.call} {manifest.code.version}"
             for values in own:
-                name = name_partition(values[str(pin.partition)], grain)
+                name = _find_owner(rule, values[column])
                 found.append(_record(work, pin, name, "transform", reason, origin, values))
         if is_used:
             table = quarantine_table(manifest.target.table, work.run_id)
@@ -190,7 +194,7 @@ class SetAside:
 
     def __call__(self, frame: Any, condition: Any, reason: str, source: str | None) -> Any:
         """The table without the rows for which the condition (SQL text, or a function of a row) is true."""
-        able = [pin for pin in self.work.manifest.inputs if pin.partition is not None and not pin.own]
+        able = list_divisible_inputs(self.work.manifest)
         chosen = [pin for pin in able if source in (None, pin.name)]
         if len(chosen) != 1 or not reason.strip():
             raise TransformFailed("ctx.quarantine was refused; expected a reason and the input whose rows these are")
@@ -293,6 +297,10 @@ def merge_rows(prior: Rows, changes: Rows, target: TargetPin, merge: Merge, *, m
         else:
             kept += [one[3] for one in best if not one[2]]
     return kept
+
+
+def _find_owner(rule: ReadRule, value: Any) -> str:
+    return rule.find_owner(name_partition(value, rule.input_grain))
 
 
 def _cut(rows: Rows, target: TargetPin, partitions: Sequence[str]) -> Rows:

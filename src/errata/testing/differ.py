@@ -22,7 +22,8 @@ from errata.model.diff import (
     sum_by_column,
 )
 from errata.model.manifest import Manifest
-from errata.testing.row_values import Row, digest_rows, freeze_value, name_partition, to_plain
+from errata.model.partition import name_partition
+from errata.testing.row_values import Row, digest_rows, freeze_value, to_plain
 
 Rows = list[dict[str, Any]]
 

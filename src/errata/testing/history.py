@@ -10,7 +10,7 @@ from errata.model.duration import parse_instant
 from errata.model.partition import Grain
 from errata.model.refs import GUARD
 from errata.model.table import Commit, Departure, History, SchemaField, map_old_columns
-from errata.ports.tables import HistoryReader, PastTarget
+from errata.ports.tables import HistoryReader, MainEntry, PastTarget
 from errata.testing.lake import Lake
 from errata.testing.metadata import Metadata, Schema, Snapshot
 from errata.testing.readers import measure_partitions
@@ -44,6 +44,11 @@ class MemoryHistory:
         line = found.line(found.head.snapshot_id if found.head else None)
         held = {one.snapshot_id for one in line}
         return {name: _find_departure(found, line, name) for name in snapshots if name not in held}
+
+    def main_log(self, table: str) -> tuple[MainEntry, ...]:
+        """See the port."""
+        found = self.lake.table(table).metadata
+        return tuple(MainEntry(at, snapshot, snapshot in found.snapshots) for at, snapshot in found.log)
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> PastTarget:
         """See the port."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -11,8 +11,10 @@ from typing import Any
 
 from errata.errors import RunExpired
 from errata.model.diff import Diff
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest, TargetPin
-from errata.model.partition import WHOLE, Grain, widen_partitions
+from errata.model.partition import WHOLE, Grain, name_partition
+from errata.model.product import READ_AT_ITS_TIME
 from errata.model.rebase import Rebase, split_by_rebase
 from errata.ports.measure import (
     CANDIDATE,
@@ -24,10 +26,12 @@ from errata.ports.measure import (
     ROWS_USED,
     ContentDigest,
     GroupedTotal,
+    Lookup,
     Measurement,
     MeasurePlan,
     Measurer,
     Scan,
+    encode_shares,
     group_count_measure,
     group_measure,
     input_scope,
@@ -37,8 +41,8 @@ from errata.ports.publish import ContentPort
 from errata.testing.differ import compare_rows
 from errata.testing.lake import Lake
 from errata.testing.pinned_inputs import PinnedInputs, Rows, read_target
-from errata.testing.row_expressions import evaluate_row, evaluate_total
-from errata.testing.row_values import digest_rows, freeze_value, name_partition, parse_value
+from errata.testing.row_expressions import evaluate_row, evaluate_total, to_text
+from errata.testing.row_values import digest_rows, freeze_value, parse_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +69,18 @@ class MemoryMeasurer:
         for scan in plan.scans:
             partitions = manifest.partitions if scan.partitions is None else scan.partitions
             column: str | None = target.column
+            stored = target.grain
             if scan.scope not in snapshots:
-                rows, column = self._input(alike, scan.scope.partition(":")[2])
+                rows, column, stored = self._input(alike, scan.scope.partition(":")[2])
             elif snapshots[scan.scope] is None:
                 continue
             else:
                 pin = target.staging if scan.scope == CANDIDATE else target
                 rows = self._target(pin, snapshots[scan.scope], partitions)
             if column is not None:
-                groups = group_rows(rows, column, target.grain, partitions)
+                groups = group_rows(rows, column, target.grain, partitions, stored)
                 found += self._measure_scan(scan, groups, rows, alike)
-            found += _measure_groups(scan, rows, column, target.grain, partitions)
+            found += _measure_groups(scan, rows, column, (target.grain, stored), partitions)
         for piece in alike:
             for one in piece.inputs:
                 if one.is_screened and (piece.partitions if one.partition else piece is alike[0]):
@@ -85,10 +90,7 @@ class MemoryMeasurer:
     def _measure_scan(
         self, scan: Scan, groups: Mapping[str, Rows], rows: Rows, alike: Sequence[Manifest]
     ) -> list[Measurement]:
-        known = {
-            name: {tuple(freeze_value(row.get(key)) for key in lookup.keys) for row in self._wide(alike, lookup.input)}
-            for name, lookup in scan.lookups.items()
-        }
+        known = {name: self._list_keys(alike, lookup, groups) for name, lookup in scan.lookups.items()}
         result: list[Measurement] = []
         for partition, held in groups.items():
             values = {name: evaluate_total(sql, held) for name, sql in scan.aggregates.items()}
@@ -96,10 +98,20 @@ class MemoryMeasurer:
                 values[CONTENT_A], values[CONTENT_B] = digest_rows(held, scan.content)[1:]
             for name, lookup in scan.lookups.items():
                 keys = [tuple(freeze_value(row[column]) for column in lookup.columns) for row in held]
-                values[name] = sum(None not in key and key not in known[name] for key in keys)
+                values[name] = sum(None not in key and key not in known[name][partition] for key in keys)
             result += [
-                Measurement(scan.scope, partition, name, format_measured(value), exact=not isinstance(value, float))
+                Measurement(
+                    scan.scope,
+                    partition,
+                    name,
+                    format_measured(value),
+                    exact=not isinstance(value, float) and name not in scan.estimated,
+                )
                 for name, value in values.items()
+            ]
+            result += [
+                Measurement(scan.scope, partition, name, encode_shares(_count_values(held, column)))
+                for name, column in scan.shares.items()
             ]
             result += [
                 Measurement(scan.scope, partition, name, str(_count_repeats(held, key)))
@@ -110,24 +122,38 @@ class MemoryMeasurer:
             for name, key in scan.unique_in_run.items()
         ]
 
+    def _list_keys(
+        self, alike: Sequence[Manifest], lookup: Lookup, partitions: Iterable[str]
+    ) -> dict[str, set[tuple[Any, ...]]]:
+        """Partition → the keys that its rows may have; where snapshots differ, those of its own."""
+        is_apart = _find_pin(alike[0], lookup.input).reference in READ_AT_ITS_TIME
+        pieces = [[one] for one in alike if one.partitions] if is_apart else [alike]
+        found: dict[str, set[tuple[Any, ...]]] = {}
+        for piece in pieces:
+            rows = self._wide(piece, lookup.input)
+            keys = {tuple(freeze_value(row.get(key)) for key in lookup.keys) for row in rows}
+            found |= dict.fromkeys((name for one in piece for name in one.partitions), keys)
+        return {name: found.get(name, set()) for name in partitions}
+
     def _wide(self, alike: Sequence[Manifest], name: str) -> Rows:
         found: Rows = []
         for one in alike:
             pin = _find_pin(one, name)
-            wanted = widen_partitions(one.target.grain, one.partitions, pin.lookback, pin.lookahead)
-            found += [row.values for row in self._inputs.read(pin, wanted, one.target) if row.fate is None]
+            rule = rule_of_pin(pin, one.target.grain)
+            found += [row.values for row in self._inputs.read(pin, rule, one.partitions, one.target) if not row.fate]
         return found
 
     @property
     def _inputs(self) -> PinnedInputs:
         return PinnedInputs(self.lake, self.part)
 
-    def _input(self, alike: Sequence[Manifest], name: str) -> tuple[Rows, str | None]:
-        """Rows and partition column of an input; each partition is read as pinned."""
+    def _input(self, alike: Sequence[Manifest], name: str) -> tuple[Rows, str | None, Grain]:
+        """Rows, partition column and grain of an input; each partition is read as pinned."""
         first = _find_pin(alike[0], name)
         pieces = ([one for one in alike if one.partitions] or alike[:1]) if first.partition else alike[:1]
-        read = [self._inputs.read(_find_pin(one, name), one.partitions, one.target) for one in pieces]
-        return [row.values for rows in read for row in rows if row.fate is None], first.partition
+        rule = rule_of_pin(first, alike[0].target.grain).without_look
+        read = [self._inputs.read(_find_pin(one, name), rule, one.partitions, one.target) for one in pieces]
+        return [row.values for rows in read for row in rows if row.fate is None], first.partition, rule.input_grain
 
     def _measure_accounts(self, manifest: Manifest, pin: InputPin) -> list[Measurement]:
         counts = self._inputs.count_fates(manifest, pin)
@@ -212,11 +238,13 @@ class MemoryContent:
         return self.measurer.filled(target.table, snapshot_id, target, partitions, columns)
 
 
-def group_rows(rows: Rows, column: str, grain: Grain, partitions: Sequence[str]) -> dict[str, Rows]:
+def group_rows(
+    rows: Rows, column: str, grain: Grain, partitions: Sequence[str], stored: Grain | None = None
+) -> dict[str, Rows]:
     """Rows by partition: those asked for, also without rows, then any other that was found."""
     found: dict[str, Rows] = {name: [] for name in partitions}
     for row in rows:
-        found.setdefault(name_partition(row[column], grain), []).append(row)
+        found.setdefault(name_partition(row[column], grain, stored), []).append(row)
     return found
 
 
@@ -250,8 +278,12 @@ def _count_repeats(rows: Rows, key: Sequence[str]) -> int:
     return sum(counts.values()) - len(counts)
 
 
+def _count_values(rows: Rows, column: str) -> Counter[str | None]:
+    return Counter(None if row[column] is None else to_text(row[column]) for row in rows)
+
+
 def _measure_groups(
-    scan: Scan, rows: Rows, column: str | None, grain: Grain, partitions: Sequence[str]
+    scan: Scan, rows: Rows, column: str | None, grains: tuple[Grain, Grain], partitions: Sequence[str]
 ) -> list[Measurement]:
     result: list[Measurement] = []
     for total in scan.groups:
@@ -260,7 +292,7 @@ def _measure_groups(
             continue
         found: dict[tuple[str, tuple[str | None, ...]], Rows] = {}
         for row in rows:
-            place = name_partition(row[column or ""], grain) if total.per_partition else ""
+            place = name_partition(row[column or ""], *grains) if total.per_partition else ""
             values = tuple(_to_key(evaluate_row(key, row)) for key in total.keys)
             found.setdefault((place, values), []).append(row)
         counts = dict.fromkeys(partitions if total.per_partition else ("",), 0)

@@ -7,12 +7,13 @@ from functools import cached_property
 from pathlib import Path
 
 from errata.ledger import Ledger
+from errata.model.graph.dbt_graph import DbtManifest
 from errata.model.manifest import Code
 from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.product.throttle import Throttle
-from errata.ports.tables import InputState
+from errata.ports.tables import InputState, add_announced
 from errata.testing.chunks import MemoryChunks, Transform
 from errata.testing.history import MemoryHistory
 from errata.testing.lake import Lake
@@ -77,7 +78,10 @@ class MemoryEngines:
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
         """See the port of inputs."""
         reader = self._readers if source.table else self._real.sources
-        return reader.read_input(source, grain, partitions)
+        state = reader.read_input(source, grain, partitions)
+        if source.complete is None or source.complete.rows_from is None:
+            return state
+        return add_announced(state, self._readers.read_announced(source, grain, partitions))
 
     def check_transform(self, product: Product) -> None:
         """See the port. A function given for the product replaces its code, which then need not exist."""
@@ -87,6 +91,10 @@ class MemoryEngines:
     def find_near_miss(self, source: Input) -> NearMiss | None:
         """See the port of inputs."""
         return self._real.sources.find_near_miss(source) if source.files else None
+
+    def dbt(self) -> DbtManifest | None:
+        """See the port."""
+        return self._real.dbt()
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's current code, as a real plan describes it."""

@@ -11,12 +11,13 @@ from typing import Any
 
 from errata.canonical import from_plain
 from errata.errors import EngineError, RunExpired, SourceChanged, UsageError
+from errata.model.graph.read_rule import ReadRule, rule_of_pin
 from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
-from errata.model.partition import NULL, Grain, start_of, value_from_text, widen_partitions
+from errata.model.partition import NULL, Grain, name_partition, start_of, value_from_text
+from errata.model.pinned_snapshots import refuse_open_pin
 from errata.testing.lake import Lake
 from errata.testing.metadata import Snapshot
 from errata.testing.row_expressions import evaluate_condition
-from errata.testing.row_values import name_partition
 from errata.testing.scope import Scope
 
 Rows = list[dict[str, Any]]
@@ -53,7 +54,7 @@ class PinnedInputs:
         found: dict[str, SourceFile] = {}
         for pin in manifest.inputs:
             if pin.kind == "files":
-                wanted = widen_partitions(manifest.target.grain, partitions, pin.lookback, pin.lookahead)
+                wanted = rule_of_pin(pin, manifest.target.grain).list_reads(partitions)
                 found |= {file.path: file for files in self._select(pin, wanted).values() for file in files}
         return [found[path] for path in sorted(found)]
 
@@ -61,26 +62,27 @@ class PinnedInputs:
         """All inputs that these partitions need, including look-back and look-ahead."""
         target, found = manifest.target, dict[str, Rows]()
         for pin in manifest.inputs:
-            wanted = widen_partitions(target.grain, partitions, pin.lookback, pin.lookahead)
+            rule = rule_of_pin(pin, target.grain)
             if pin.own:
-                before = [name for name in wanted if name not in set(partitions)]
+                before = [name for name in rule.list_reads(partitions) if name not in set(partitions)]
                 found[pin.name] = self._read_own(manifest, pin, before, earlier)
             else:
-                rows = self.read(pin, wanted, target)
+                rows = self.read(pin, rule, partitions, target)
                 found[pin.name] = [row.values for row in rows if row.fate is None]
         return found
 
-    def read(self, pin: InputPin, partitions: Sequence[str], target: TargetPin) -> list[InputRow]:
-        """One input cut to these partitions, every row with its fate; without a partition column, all of it."""
+    def read(self, pin: InputPin, rule: ReadRule, partitions: Sequence[str], target: TargetPin) -> list[InputRow]:
+        """What a rule reads of an input for these partitions, every row with its fate."""
         if pin.columns or pin.eras:
             raise UsageError(
                 f"input {pin.name} declares columns, which engines in memory do not convert",
                 hint="test this product with Spark",
             )
-        rows = self._read_table(pin) if pin.kind == "table" else self._read_files(pin, partitions, target)
-        column, wanted = pin.partition, set(partitions)
+        grain, wanted = rule.input_grain, rule.list_reads(partitions)
+        rows = self._read_table(pin) if pin.kind == "table" else self._read_files(pin, wanted, grain, target)
+        column, names = pin.partition, set(wanted)
         if column is not None:
-            rows = [row for row in rows if name_partition(row.values[column], target.grain) in wanted]
+            rows = [row for row in rows if name_partition(row.values[column], grain) in names]
         return [InputRow(row.values, row.origin, self._judge(pin, row.values)) for row in rows]
 
     def _judge(self, pin: InputPin, row: Mapping[str, Any]) -> Fate | None:
@@ -90,12 +92,13 @@ class PinnedInputs:
         return None
 
     def _read_table(self, pin: InputPin) -> list[InputRow]:
+        refuse_open_pin(pin)
         if pin.snapshot_id is None:
             return []
         rows = read_snapshot(self.lake, pin.location, pin.snapshot_id)
         return [InputRow(row, f"{pin.location}@{pin.snapshot_id}") for row in rows]
 
-    def _read_files(self, pin: InputPin, partitions: Sequence[str], target: TargetPin) -> list[InputRow]:
+    def _read_files(self, pin: InputPin, partitions: Sequence[str], grain: Grain, target: TargetPin) -> list[InputRow]:
         import pyarrow.parquet as pq
 
         found = list[InputRow]()
@@ -107,7 +110,7 @@ class PinnedInputs:
                 except FileNotFoundError as gone:
                     raise SourceChanged(f"input {pin.name}: {gone}", state="nothing was written") from gone
                 if pin.partition is not None and rows and pin.partition not in rows[0]:
-                    value = type_partition(name, kind, target.grain)
+                    value = type_partition(name, kind, grain)
                     rows = [{**row, pin.partition: value} for row in rows]
                 found += [InputRow(row, file.path) for row in rows]
         return found
@@ -135,8 +138,13 @@ class PinnedInputs:
     def count_fates(self, manifest: Manifest, pin: InputPin) -> Counter[tuple[str, Fate | None]]:
         """Number of rows of each partition by fate."""
         found: Counter[tuple[str, Fate | None]] = Counter()
-        for row in self.read(pin, manifest.partitions, manifest.target):
-            name = "*" if pin.partition is None else name_partition(row.values[pin.partition], manifest.target.grain)
+        rule = rule_of_pin(pin, manifest.target.grain).without_look
+        for row in self.read(pin, rule, manifest.partitions, manifest.target):
+            name = (
+                "*"
+                if pin.partition is None
+                else rule.find_owner(name_partition(row.values[pin.partition], rule.input_grain))
+            )
             found[name, row.fate] += 1
         return found
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 
 from errata.canonical import digest_of
 from errata.errors import UsageError
 from errata.model.diff import OutsideScope
 from errata.model.manifest import ExpectedFile, TargetPin
 from errata.model.near_miss import NearMiss
-from errata.model.partition import NULL, Grain
+from errata.model.partition import NULL, Grain, name_partition
 from errata.model.product import Input
 from errata.model.table import DataFile, group_by_partition
 from errata.ports.tables import (
+    Arrival,
     Column,
     InputReader,
     InputState,
@@ -29,6 +31,8 @@ from errata.testing.lake import Lake
 from errata.testing.metadata import Metadata, Schema, Snapshot
 from errata.testing.row_values import stored_grain
 from errata.testing.scope import Scope
+
+_TIMES = ("date", "timestamp", "timestamptz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +93,21 @@ class MemoryReaders:
         if source.version and (tagged is None or tagged.is_branch):
             problem = f"input {source.name}: {source.table} has no tag {source.version}"
         snapshot = found.snapshots[tagged.snapshot_id] if tagged else None if source.version else found.head
+        if source.snapshot_id is not None:
+            snapshot = found.snapshots.get(source.snapshot_id)
+            gone = f"input {source.name}: snapshot {source.snapshot_id} of {source.table} is gone"
+            problem = None if snapshot else gone
         kinds = {one.name: one.type for one in found.schema.fields}
         if source.partition is not None and source.partition not in kinds:
             problem = f"input {source.name}: {source.table} has no column {source.partition}"
+        rule, arrival = source.complete, None
+        if rule is not None and rule.watermark is not None:
+            why = None if kinds.get(rule.watermark) in _TIMES else f"{source.table} has no time {rule.watermark}"
+            problem = f"input {source.name}: {why}" if why else problem
+            arrival = None if why else _find_newest_value(found, snapshot, rule.watermark, rule.latest_ms)
+        elif rule is not None:
+            hidden = bool(snapshot and snapshot.deletes)
+            arrival = Arrival(uncounted=frozenset(partitions if hidden else ()))
         sizes: Mapping[str, PartitionSize] = {}
         whole = None
         if source.partition is None or problem:
@@ -112,7 +128,20 @@ class MemoryReaders:
             oldest=min(named, default=None) if grain.is_time else None,
             problem=problem,
             schemas=(kinds,) if source.needs_schema else (),
+            arrival=arrival,
         )
+
+    def read_announced(self, source: Input, grain: Grain, partitions: Sequence[str]) -> Mapping[str, int]:
+        """Rows that the partitions of an input should have, by the table that its product names."""
+        if source.complete is None or source.partition is None:
+            return {}
+        name, column = source.complete.announcing_table
+        found: dict[str, int] = {}
+        for row in self.lake.table(name).rows():
+            place = name_partition(row[source.partition], grain)
+            if place in partitions and row[column] is not None:
+                found[place] = found.get(place, 0) + int(row[column])
+        return found
 
     def find_near_miss(self, _source: Input) -> NearMiss | None:
         """See the port."""
@@ -137,6 +166,24 @@ class MemoryOutside:
         sides = [_group_paths(scope, one) for one in (old, new)]
         names = (sides[0].keys() | sides[1].keys()) - set(partitions)
         return OutsideScope(len(names), tuple(sorted(one for one in names if sides[0].get(one) != sides[1].get(one))))
+
+
+def _find_newest_value(metadata: Metadata, snapshot: Snapshot | None, column: str, latest_ms: int | None) -> Arrival:
+    """The newest value of a column, file by file: like bounds in metadata, it does not see deletes."""
+    number = metadata.schema.find(column).field_id
+    newest, ignored = None, list[str]()
+    for file in snapshot.files.values() if snapshot else ():
+        held = [_to_ms(row[number]) for row in file.rows if row.get(number) is not None]
+        if held and latest_ms is not None and max(held) > latest_ms:
+            ignored.append(f"{max(held)} ms in {file.path}")
+        elif held:
+            newest = max(held) if newest is None else max(newest, *held)
+    return Arrival(watermark_ms=newest, ignored=tuple(sorted(ignored)))
+
+
+def _to_ms(value: date) -> int:
+    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return int(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() * 1000)
 
 
 def _group_paths(scope: Scope, snapshot: Snapshot | None) -> dict[str, set[str]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import cache
+from math import ceil
 from typing import Any
 
 import sqlglot
@@ -90,6 +91,9 @@ class _Evaluation:
             return len({key for key in keys if None not in key})
         if isinstance(node, exp.Count):
             return len(rows) if isinstance(node.this, exp.Star) else len(self._present(node.this, rows))
+        if isinstance(node, exp.ApproxQuantile):
+            ranks = [Decimal(one.this) for one in node.args["quantile"].expressions]
+            return _find_quantiles(self._present(node.this, rows), ranks)
         fold = _FOLDS.get(type(node))
         if fold is None:
             raise self.refuse(node.key.upper())
@@ -106,6 +110,12 @@ def _average(values: Sequence[Any]) -> Any:
         return float(total) / len(values)
     scale = -int(total.as_tuple().exponent) + 4  # as Spark widens the type of an average
     return (total / len(values)).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+
+
+def _find_quantiles(values: Sequence[Any], quantiles: Sequence[Decimal]) -> list[Any] | None:
+    """The values at these ranks, as Spark counts them; exact, however many there are."""
+    ordered = sorted(values)
+    return [ordered[max(0, ceil(one * len(ordered)) - 1)] for one in quantiles] if ordered else None
 
 
 _FOLDS: Mapping[type, Callable[[list[Any]], Any]] = {
@@ -213,7 +223,7 @@ def _cast(node: Any, at: _Evaluation) -> Any:
 
 def _cast_value(value: Any, kind: str, at: _Evaluation) -> Any:
     if kind == "STRING":
-        return _to_text(value)
+        return to_text(value)
     if kind.startswith("DECIMAL"):
         scale = int((re.findall(r"\d+", kind) or ["10", "0"])[-1]) if "," in kind else 0
         return Decimal(str(value)).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
@@ -233,7 +243,8 @@ def _to_instant(value: Any) -> datetime:
     return value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
 
 
-def _to_text(value: Any) -> str:
+def to_text(value: Any) -> str:
+    """A value as Spark casts it to text."""
     match value:
         case bool():
             return str(value).lower()
@@ -264,6 +275,9 @@ _HANDLERS: Mapping[type, Callable[[Any, _Evaluation], Any]] = {
     exp.Boolean: lambda node, _at: bool(node.this),
     exp.Column: lambda node, at: at.column(node),
     exp.Paren: lambda node, at: at.value(node.this),
+    exp.Bracket: lambda node, at: (
+        None if (held := at.value(node.this)) is None else held[int(node.expressions[0].this)]
+    ),
     exp.Neg: _of_one(operator.neg),
     exp.Abs: _of_one(abs),
     exp.Length: _of_one(len),

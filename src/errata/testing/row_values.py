@@ -9,12 +9,11 @@ from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from errata.model.partition import NULL, Grain, value_to_text
+from errata.model.partition import Grain
 
 Row = Mapping[str, Any]
 """Column → value, as Python has it: ``date``, ``Decimal``, ``str`` …"""
 
-_WIDTHS = {Grain.HOUR: 13, Grain.DAY: 10, Grain.MONTH: 7, Grain.YEAR: 4}
 _TRANSFORMS = {"hour": Grain.HOUR, "day": Grain.DAY, "month": Grain.MONTH, "year": Grain.YEAR}
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -86,21 +85,6 @@ def stored_grain(transform: str, column_type: str) -> Grain | None:
     if transform != "identity":
         return None
     return Grain.DAY if column_type == "date" else Grain.VALUE if column_type in ("string", "int", "long") else None
-
-
-def name_partition(value: Any, grain: Grain) -> str:
-    """The partition that a row with this value belongs to.
-
-    >>> name_partition(datetime(2026, 1, 3, 5, 7), Grain.HOUR), name_partition(None, Grain.DAY)
-    ('2026-01-03T05', 'null')
-    """
-    if value is None:
-        return NULL
-    if not grain.is_time:
-        return value_to_text(str(value))
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.astimezone(UTC).replace(tzinfo=None)
-    return value if isinstance(value, str) else str(value.isoformat())[: _WIDTHS[grain]]
 
 
 def digest_rows(rows: Iterable[Row], columns: Sequence[str]) -> tuple[int, str, str]:

@@ -8,11 +8,10 @@ from typing import Any
 
 from errata.errors import NotFound
 from errata.model.manifest import ExpectedFile, TargetPin
-from errata.model.partition import NULL, Grain
+from errata.model.partition import NULL, Grain, name_partition
 from errata.model.table import Commit, DataFile, Touch
 from errata.testing.metadata import DataFile as MemoryFile
 from errata.testing.metadata import Metadata, Snapshot
-from errata.testing.row_values import name_partition
 
 DELETES = "equality_deletes"
 

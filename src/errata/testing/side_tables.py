@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from errata.errors import EngineError
 from errata.model.manifest import TargetPin
+from errata.model.partition import name_partition
 from errata.model.refs import pub_tag, rows_branch
 from errata.model.side_tables import ADDED, CHANGED, REMOVED, RUN, VERSION
 from errata.ports.publish import EarlierCorrections, SideTable, SideTableWriter, StagedRows, Stamp
@@ -21,7 +22,7 @@ from errata.testing.lake import Lake
 from errata.testing.metadata import MAIN, Metadata, Snapshot
 from errata.testing.pinned_inputs import Rows, read_target
 from errata.testing.refs import DAY_MS, find_marked, open_branch
-from errata.testing.row_values import freeze_value, name_partition, to_plain
+from errata.testing.row_values import freeze_value, to_plain
 from errata.testing.staging import append_rows
 from errata.testing.table import Draft
 

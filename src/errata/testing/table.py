@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from errata.canonical import sha256
+from errata.model.partition import name_partition
 from errata.testing.metadata import (
     MAIN,
     DataFile,
@@ -27,7 +28,7 @@ from errata.testing.metadata import (
     Spec,
     Stored,
 )
-from errata.testing.row_values import Row, name_partition, parse_value
+from errata.testing.row_values import Row, parse_value
 
 _TRIES = 8
 T = TypeVar("T")

@@ -24,10 +24,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from errata.model.context import Context, Mode
-from errata.model.partition import Grain, end_of, sort_oldest_first, start_of, widen_partitions
+from errata.model.graph.read_rule import ReadRule, Shift
+from errata.model.partition import Grain, end_of, name_partition, sort_oldest_first, start_of
 from errata.testing.chunks import deterministic_id, stamp
 from errata.testing.row_expressions import evaluate_condition, evaluate_total
-from errata.testing.row_values import freeze_value, name_partition
+from errata.testing.row_values import freeze_value
 from errata.testing.side_effects import find_plan_hazards, watch_side_effects
 
 if TYPE_CHECKING:
@@ -101,7 +102,10 @@ class TransformCase:
         column, places = self.read_by.get(name), list(range(table.num_rows))
         if column is not None:
             back, ahead = self.lookback.get(name, 0), self.lookahead.get(name, 0)
-            wanted = set(widen_partitions(self._grain, partitions, back, ahead))
+            rule = ReadRule(
+                self._grain, self._grain, Shift.of_steps(back, self._grain), Shift.of_steps(ahead, self._grain)
+            )
+            wanted = set(rule.list_reads(partitions))
             values = table[column].to_pylist()
             places = [n for n in places if name_partition(values[n], self._grain) in wanted]
         if seed:

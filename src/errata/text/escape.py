@@ -55,6 +55,16 @@ _PLACEHOLDERS = frozenset({"…", "...", "WHY", "why it is right"})
 """What suggested commands have in place of a reason."""
 
 
+def require_reason(what: str, reason: str, command: str) -> None:
+    """Refuse what is on record for good without a reason; ``command`` is the one to type with it."""
+    if not reason.strip():
+        raise UsageError(
+            f"{what} without a reason was refused; expected --reason, because it is kept",
+            state="nothing was changed",
+            hint=f'{command} --reason "…"',
+        )
+
+
 def require_one_line(what: str, text: str, most: int = MAX_LINE) -> str:
     """User input as one line of text in composed form; anything else is refused.
 

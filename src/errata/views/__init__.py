@@ -12,7 +12,16 @@ from errata.late_import import build_late_import
 
 if TYPE_CHECKING:
     from errata.views.approval import ApprovalView, BreakGlassView, DecisionView, QuorumView, ReleasedView, ReleaseView
-    from errata.views.audit import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView, ListedView
+    from errata.views.audit import (
+        AuditView,
+        CleanupView,
+        ErasedView,
+        HeadsView,
+        HeadView,
+        KeyView,
+        LedgerView,
+        ListedView,
+    )
     from errata.views.history import (
         AcceptedSpan,
         CommitsView,
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
         RunsView,
         WhyView,
     )
+    from errata.views.impact import DbtModelView, ExposureView, ImpactView, ReadingView, TouchedView
     from errata.views.live_writes import LateInputView, LiveWriteView
     from errata.views.plan import (
         ChunkView,
@@ -30,6 +40,7 @@ if TYPE_CHECKING:
         InputView,
         PlanView,
         RuleChangeView,
+        SnapshotView,
         VerdictView,
     )
     from errata.views.publish import (
@@ -64,19 +75,23 @@ __all__ = [
     "CommitsView",
     "CostView",
     "DarkView",
+    "DbtModelView",
     "DeadlineView",
     "DecisionView",
     "ErasedView",
     "EstimateView",
+    "ExposureView",
     "FreezeView",
     "FrozenView",
     "HazardView",
     "HeadView",
     "HeadsView",
     "HistoryView",
+    "ImpactView",
     "InputView",
     "KeyView",
     "LateInputView",
+    "LedgerView",
     "ListedView",
     "LiveWriteView",
     "PartitionView",
@@ -85,6 +100,7 @@ __all__ = [
     "QuarantineReason",
     "QuarantineView",
     "QuorumView",
+    "ReadingView",
     "ReleaseView",
     "ReleasedView",
     "RollbackView",
@@ -96,8 +112,10 @@ __all__ = [
     "RunsView",
     "SetAsideRow",
     "SetBackView",
+    "SnapshotView",
     "StateView",
     "StatusView",
+    "TouchedView",
     "ValidateView",
     "VerdictView",
     "WaveTurnView",
@@ -107,10 +125,20 @@ __all__ = [
 
 _NAMES = {
     "approval": ("ApprovalView", "BreakGlassView", "DecisionView", "QuorumView", "ReleasedView", "ReleaseView"),
-    "audit": ("AuditView", "CleanupView", "ErasedView", "HeadsView", "HeadView", "KeyView", "ListedView"),
+    "audit": ("AuditView", "CleanupView", "ErasedView", "HeadsView", "HeadView", "KeyView", "LedgerView", "ListedView"),
     "history": ("AcceptedSpan", "CommitsView", "CommitView", "HistoryView", "RowHistoryView", "RunsView", "WhyView"),
+    "impact": ("DbtModelView", "ExposureView", "ImpactView", "ReadingView", "TouchedView"),
     "live_writes": ("LateInputView", "LiveWriteView"),
-    "plan": ("ChunkView", "DeadlineView", "EstimateView", "InputView", "PlanView", "RuleChangeView", "VerdictView"),
+    "plan": (
+        "ChunkView",
+        "DeadlineView",
+        "EstimateView",
+        "InputView",
+        "PlanView",
+        "RuleChangeView",
+        "SnapshotView",
+        "VerdictView",
+    ),
     "publish": (
         "DarkView",
         "FreezeView",

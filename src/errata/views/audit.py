@@ -36,6 +36,15 @@ class AuditView:
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerView:
+    """A ledger that was created, or was there ``already``."""
+
+    ledger: str  # its id
+    place: str
+    already: bool
+
+
+@dataclass(frozen=True, slots=True)
 class HeadView:
     """A signed head; ``envelope`` is the content of its file."""
 

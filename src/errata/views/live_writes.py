@@ -49,14 +49,18 @@ class LateInputView:
     files: tuple[str, ...] = ()  # some of them by name
     seen_at: str = ""
     seen_by: str = ""  # validate | publish
+    grain: str = ""  # of the input's partitions; empty: the run's
 
     def text(self, grain: str) -> str:
         """One sentence for people."""
-        days = "all of it" if WHOLE in self.partitions else format_ranges(Grain(grain), self.partitions, most=_SHOWN)
+        days = "all of it" if WHOLE in self.partitions else self._fold(grain)
         return (
             f"input {self.input} changed for {days} after it was pinned: {self._describe_change()}; the run "
             "does not have it"
         )
+
+    def _fold(self, grain: str) -> str:
+        return format_ranges(Grain(self.grain or grain), self.partitions, most=_SHOWN)
 
     def _describe_change(self) -> str:
         if self.application:

@@ -35,7 +35,13 @@ MOST_RANGES, MOST_FINDINGS, MOST_ROWS = 6, 3, 20
 _GOOD = frozenset({"approved", "staged", "validated", "published", "would pass"})
 _BAD = frozenset({"refused", "declined", "rejected", "failed", "expired"})
 _IN_PROGRESS = frozenset({"planned", "dry-run", "running", "publishing"})
-_GATE = {"checks": "check", "reconciliations": "reconciliation", "comparisons": "comparison", "controls": "control"}
+_GATE = {
+    "checks": "check",
+    "reconciliations": "reconciliation",
+    "comparisons": "comparison",
+    "distributions": "distribution",
+    "controls": "control",
+}
 _SIGNS = {"ok": ("good", "✓"), "warn": ("warn", "!"), "refuse": ("bad", "✗"), "block": ("bad", "✗")}
 
 # colours that can be read on the light and the dark page of a notebook; its own styles apply otherwise
@@ -63,10 +69,11 @@ def render_plan(view: PlanView) -> str:
     """A plan: scope, inputs, estimate, guardrails with a finding, digest."""
     facts: list[tuple[str, Child]] = [
         ("replaces", _describe_scope(view)),
-        *((f"reads {source.name}", _describe_input(source, view.grain)) for source in view.inputs),
+        *((f"reads {source.name}", _describe_input(source, source.grain or view.grain)) for source in view.inputs),
         ("chunks", _describe_work(view)),
         ("gate", ", ".join(plural(number, noun) for kind, noun in _GATE.items() if (number := view.gate.get(kind)))),
         *(("! rule", change.text()) for change in view.rules_changed),
+        *(("touches", line) for line in (view.touches.lines() if view.touches else ())),
         ("asked by", f"{view.requested_by}{', single-user project' if view.single_user else ''}"),
         *(("decided", f"{one.decision} by {one.person}, {format_moment(one.at)} UTC") for one in view.approvals),
         ("manifest", el("code", view.manifest_digest) if view.manifest_digest else None),

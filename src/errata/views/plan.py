@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from errata.canonical import LEFT_OUT
 from errata.views.approval import ApprovalView, BreakGlassView, QuorumView, ReleasedView
+from errata.views.impact import ImpactView
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotView:
+    """A snapshot of an input, and the partitions of the run that read it."""
+
+    snapshot_id: str
+    partitions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +36,9 @@ class InputView:
     eras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # schema era → partitions in it
     row_rules: tuple[str, ...] = ()  # rules that remove rows, with their action
     version: str | None = None  # the tag that named the snapshot
+    grain: str = ""  # of the input's partitions; empty if it is read whole
+    # where partitions read different snapshots: each snapshot with its partitions
+    snapshots: tuple[SnapshotView, ...] = field(default=(), metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +162,7 @@ class PlanView:
     publish: Mapping[str, Any] = field(default_factory=dict)  # the mode and its settings
     rewrite: Mapping[str, Any] | None = None  # why publication writes data files, and how many
     rules_changed: tuple[RuleChangeView, ...] = ()  # against the superseded run
+    touches: ImpactView | None = None  # what reads the corrected partitions, according to the current project files
 
     @property
     def id(self) -> str:

@@ -56,7 +56,7 @@ def open_workspace(
     from errata.project import load_project
 
     loaded = load_project(project)
-    ledger = Ledger.open(loaded.ledger, redact=loaded.redact, wrapping=_build_key_loader(loaded))
+    ledger = Ledger.attach(loaded.ledger, redact=loaded.redact, wrapping=_build_key_loader(loaded))
     say = narrate or _print_line
     return Workspace(
         loaded,

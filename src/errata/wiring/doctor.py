@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _CATALOG_HINT = "check catalogs and storage in errata.yaml, and that the catalog can be reached from here"
 _LEDGER_HINT = "correct ledger in errata.yaml; if it is right: docs/guides/clean-up-and-retention.md"
+_ABSENT_HINT = "the first plan creates it; if you have a ledger, correct ledger in errata.yaml"
 _MAX_SHOWN = 3
 """Maximum number of missing files, or of refs of other ledgers, to list."""
 
@@ -34,24 +35,37 @@ def run_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool = Fa
     ``deep`` starts a JVM to reach the catalogs from Java as well, and tries branches and tags on a temporary table.
     """
     project = workspace.project
+    with workspace.ledger.or_empty() as ledger:
+        checks = [*_check_machine(project), *_check_ledger(project, workspace.ledger)]
+        checks += _check_lake(replace(workspace, ledger=ledger), engines, deep=deep)
     # drivers quote addresses, which may contain a password
     return tuple(
         replace(check, found=hide_passwords(project.redact(check.found)), hint=project.redact(check.hint or ""))
-        for check in _iterate_checks(workspace, engines, deep=deep)
+        for check in checks
     )
 
 
-def _iterate_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool) -> Iterator[DoctorCheck]:
-    project, ledger = workspace.project, workspace.ledger
+def _check_machine(project: Project) -> Iterator[DoctorCheck]:
     yield _check_java()
     yield _check_spark()
     for group in find_required_groups(project):
         yield _try_check(f"jars {group}", partial(_describe_jars, group), "errata jars fetch")
+
+
+def _check_ledger(project: Project, ledger: Ledger) -> Iterator[DoctorCheck]:
+    if not ledger.exists():
+        found = f"there is no ledger yet at {ledger.place}"
+        yield DoctorCheck("ledger", ok=True, found=found, hint=_ABSENT_HINT, waiting=True)
+        return
     yield _try_check("ledger", lambda: f"{ledger.database()}, {len(ledger.runs.list())} runs, id {ledger.ledger_id}",
                  "check the ledger url")  # fmt: skip
     yield _check_constraints(ledger)
     yield _check_audit(ledger)
     yield _check_heads(project, ledger)
+
+
+def _check_lake(workspace: Workspace, engines: ProjectEngines, *, deep: bool) -> Iterator[DoctorCheck]:
+    project, ledger = workspace.project, workspace.ledger
     absent = _find_absent_catalogs(project, ledger, engines)
     for catalog in project.catalogs.values():
         if catalog.name in absent:
@@ -252,7 +266,7 @@ def _check_refs(workspace: Workspace, table: str) -> DoctorCheck:
     try:
         found, unknown = _describe_leftover_refs(workspace, table), find_unknown_runs(workspace, table)
     except ErrataError as error:
-        return DoctorCheck(name, ok=False, found=error.message, hint=error.hint or "errata cleanup")
+        return DoctorCheck(name, ok=False, found=error.message, hint=_choose_hint(error, "errata cleanup"))
     told = f"{describe_unknown_runs(unknown)}; {found}" if unknown else found
     return DoctorCheck(name, not unknown, told, _LEDGER_HINT if unknown else "")
 
@@ -284,7 +298,7 @@ def _check_main(ledger: Ledger, engines: ProjectEngines, table: str) -> Iterator
     try:
         found = find_set_backs(ledger, engines, table)
     except ErrataError as error:
-        yield DoctorCheck(name, ok=False, found=error.message, hint=error.hint or "errata check")
+        yield DoctorCheck(name, ok=False, found=error.message, hint=_choose_hint(error, "errata check"))
         return
     if not found:
         yield DoctorCheck(name, ok=True, found=f"holds what was accepted in {len(accepted)} partitions")
@@ -296,4 +310,9 @@ def _try_check(name: str, look: Callable[[], str], hint: str) -> DoctorCheck:
     try:
         return DoctorCheck(name, ok=True, found=look())
     except ErrataError as error:
-        return DoctorCheck(name, ok=False, found=error.message, hint=error.hint or hint)
+        return DoctorCheck(name, ok=False, found=error.message, hint=_choose_hint(error, hint))
+
+
+def _choose_hint(error: ErrataError, own: str) -> str:
+    """The hint of the error, unless it leads back here."""
+    return error.hint if error.hint and error.hint != "errata doctor" else own

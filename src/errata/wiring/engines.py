@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from errata.canonical import digest_of
 from errata.errors import SetupError
 from errata.ledger import Ledger
+from errata.model.graph.dbt_graph import DbtManifest
 from errata.model.manifest import Code, TargetPin
 from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.product.throttle import Throttle
+from errata.ports.tables import add_announced
 from errata.workspace import Engines
 
 if TYPE_CHECKING:
@@ -194,6 +196,14 @@ class ProjectEngines:
 
         refuse_broken_transform(self._project, product, self.tables)
 
+    def dbt(self) -> DbtManifest | None:
+        """See the port."""
+        if self._project.dbt is None:
+            return None
+        from errata.engines.files.dbt_manifest import read_dbt_manifest
+
+        return read_dbt_manifest(self._project.dbt.manifest)
+
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's current code: its description, and the zip."""
         from errata._version import __version__
@@ -332,7 +342,10 @@ class InputRouter:
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
         """Read a table input from the catalog, a file input from the file listing."""
-        return (self.tables if source.table else self.files).read_input(source, grain, partitions)
+        state = (self.tables if source.table else self.files).read_input(source, grain, partitions)
+        if source.complete is None or source.complete.rows_from is None:
+            return state
+        return add_announced(state, self.tables.read_announced(source, grain, partitions))
 
     def find_near_miss(self, source: Input) -> NearMiss | None:
         """Search for the files of an input."""

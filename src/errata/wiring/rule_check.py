@@ -1,4 +1,4 @@
-"""`errata check` for rules and catalogs: check each rule against the tables it uses. Reads metadata only."""
+"""`errata check` for rules, catalogs and dbt: check each rule against the tables it uses. Reads metadata only."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from errata.planning.catalog_refs import find_refs_problem
 from errata.planning.rule_check import find_flawed_rules
 from errata.ports.tables import TableReader, TagKeeper
 from errata.project.check import open_report
+from errata.project.load import PROJECT_FILE
 from errata.project.problems import ProjectProblem
 
 
@@ -25,6 +26,20 @@ def find_ref_problems(project: Project, pins: TagKeeper) -> Iterator[ProjectProb
             report = open_report(project, product.path)
             report.at(("target", "table"), project.redact(problem), found=False)
             yield from report.problems
+
+
+def find_dbt_problems(project: Project) -> tuple[ProjectProblem, ...]:
+    """A manifest of dbt that is missing, or is not one that Errata understands."""
+    if project.dbt is None:
+        return ()
+    from errata.engines.files.dbt_manifest import read_dbt_manifest
+
+    report = open_report(project, PROJECT_FILE)
+    try:
+        read_dbt_manifest(project.dbt.manifest)
+    except ErrataError as error:
+        report.at(("dbt", "manifest"), f"{error.message}; {error.hint}", found=False)
+    return tuple(report.problems)
 
 
 def find_rule_problems(project: Project, tables: TableReader) -> tuple[ProjectProblem, ...]:

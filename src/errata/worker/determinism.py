@@ -12,6 +12,7 @@ from errata.canonical import digest_of
 from errata.errors import Nondeterministic, StateRefused
 from errata.model.manifest import Chunk
 from errata.model.partition import format_ranges
+from errata.model.pinned_snapshots import narrow_pins
 from errata.model.run import RunState
 from errata.ports.compute import ChunkWork
 from errata.worker.attempt import RunJob
@@ -47,7 +48,8 @@ def check_determinism(job: RunJob) -> None:
             f"proving determinism on {format_ranges(job.manifest.target.grain, chunk.partitions)}, computed twice"
         )
         name = f"{job.run.run_id}/{chunk.chunk_id}/proof"
-        work = ChunkWork(job.run.run_id, job.manifest, job.run.manifest_digest, chunk, name, job.parts)
+        pinned = narrow_pins(job.manifest, chunk.partitions)
+        work = ChunkWork(job.run.run_id, pinned, job.run.manifest_digest, chunk, name, job.parts)
         first, second = (job.workspace.engines.chunks.digests(work, tasks) for tasks in PARALLELISM)
         if different := _find_differences(first, second):
             fact = {"chunk": chunk.chunk_id, "partitions": different}

@@ -6,6 +6,7 @@ Does not apply when the project fixes the chunk size, or when a run reads its ow
 from __future__ import annotations
 
 from errata.model.manifest import Chunk
+from errata.model.pinned_snapshots import find_kinds
 from errata.model.run import ChunkState
 from errata.planning.estimate import count_worker_cores
 from errata.planning.repack import resize_chunks
@@ -37,6 +38,7 @@ def resize_waiting(job: RunJob) -> None:
         measure_done_chunks(job, done),
         seconds=workspace.project.chunk_seconds,
         cores=count_worker_cores(workspace.project, product),
+        kinds=find_kinds(job.manifest.inputs, job.manifest.partitions),
     )
     if packed is not None:
         why = f"towards {workspace.project.chunk_seconds} s a chunk, from what {len(done)} took"

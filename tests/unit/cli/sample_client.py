@@ -15,6 +15,7 @@ from errata.client import DoctorCheck
 from errata.commands.next_step import RunSituation, next_steps
 from errata.model.run import RunState
 from errata.project import ProjectProblem
+from errata.views import LedgerView
 from unit.cli import samples
 
 
@@ -51,9 +52,11 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "why": samples.why,
     "runs": samples.accepted,
     "history": samples.commits,
+    "impact": samples.impact,
     "audit_verify": samples.audit,
     "audit_log": samples.log,
     "audit_head": samples.head,
+    "create_ledger": lambda: LedgerView("0f1e2d3c4b5a6978", "/finsight/.errata/ledger.db", already=False),
     "erase": samples.listed,
     "erase_person": samples.erased,
     "evidence": lambda: (samples.evidence(), b"PK\x03\x04 bundle"),

@@ -40,14 +40,17 @@ from errata.views import (
     CommitView,
     CostView,
     DarkView,
+    DbtModelView,
     DeadlineView,
     DecisionView,
     ErasedView,
     EstimateView,
+    ExposureView,
     HazardView,
     HeadsView,
     HeadView,
     HistoryView,
+    ImpactView,
     InputView,
     ListedView,
     PartitionView,
@@ -56,6 +59,7 @@ from errata.views import (
     QuarantineReason,
     QuarantineView,
     QuorumView,
+    ReadingView,
     ReleasedView,
     ReleaseView,
     RollbackView,
@@ -69,6 +73,7 @@ from errata.views import (
     SetBackView,
     StateView,
     StatusView,
+    TouchedView,
     ValidateView,
     VerdictView,
     WaveTurnView,
@@ -640,6 +645,47 @@ def accepted() -> RunsView:
         span(days[-3:], None, "rolled_back", back, "bo"),
     )
     return RunsView(accepted_at="2026-02-20T18:30:00Z", accepted=spans)
+
+
+def impact(**more: object) -> ImpactView:
+    """Two days that a month, a rolling sum, dbt and people read."""
+    month = TouchedView(
+        "fin.monthly", "lake.fin.monthly", "finance", "month", ("2026-01",), None, all=False,
+        reads=(ReadingView("days", "fin.daily_revenue"),), consumers=("board report",), located=True,
+    )  # fmt: skip
+    rolling = TouchedView(
+        "fin.rolling", "lake.fin.rolling", "finance", "day", days("2026-01-01", 3), None, all=False,
+        reads=(ReadingView("days", "fin.daily_revenue"), ReadingView("months", "fin.monthly")),
+        absent=("2026-01-04",), located=True,
+    )  # fmt: skip
+    scores = TouchedView(
+        "crm.scores", "lake.crm.scores", "crm", "value", ("EU", "US"), None, all=True,
+        reads=(ReadingView("months", "fin.monthly", "input months is read whole"),), located=True,
+    )  # fmt: skip
+    balance = TouchedView(
+        "fin.balance", "lake.fin.balance", "finance", "day", (), "2026-01-01", all=False,
+        reads=(ReadingView("days", "fin.rolling"),),
+    )  # fmt: skip
+    model = DbtModelView(
+        "model.a.fct_revenue", "fct_revenue", ("lake.fin.daily_revenue",), "business_date", "incremental",
+        "marts.fct_revenue", "models/fct_revenue.sql",
+    )  # fmt: skip
+    report = DbtModelView("model.a.rpt", "rpt", (model.unique_id,), None, "view", "marts.rpt", "models/rpt.sql")
+    exposure = ExposureView(
+        "exposure.a.kpi",
+        "KPI board",
+        "dashboard",
+        "BI",
+        "bi@example.org",
+        "https://bi.example.org",
+        (report.unique_id,),
+    )
+    view = ImpactView(
+        "fin.daily_revenue", "lake.fin.daily_revenue", "day", days("2026-01-01", 2),
+        products=(month, rolling, scores, balance), dbt=(model, report), exposures=(exposure,),
+        consumers=("finance dashboards", "board report"),
+    )  # fmt: skip
+    return replace(view, **more)  # type: ignore[arg-type]
 
 
 def commits() -> CommitsView:

@@ -22,12 +22,13 @@ from unit.cli.sample_client import FakeClient, errata
 RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
     "init adopt check doctor try plan show approve decline run pause resume cancel retry submit validate diff "
-    "report release publish quarantine rollback status why runs history cleanup"
+    "report release publish quarantine rollback status why runs history impact cleanup"
 )
 NAMES = (
     *PLAIN.split(" "),
     *("jars fetch", "jars archive", "jars check"),
-    *("audit verify", "audit log", "audit head", "audit keygen", "audit erase-person", "erase add", "ledger roles"),
+    *("audit verify", "audit log", "audit head", "audit keygen", "audit erase-person", "erase add"),
+    *("ledger create", "ledger roles"),
     *("evidence export", "evidence verify"),
     *("live check", "live write"),
 )
@@ -224,7 +225,7 @@ def test_options_of_a_name_and_of_a_publication_do_not_mix(options: tuple[str, .
     assert (result.code, said in result.err, client.calls) == (2, True, [])
 
 
-DEEDS = {"publish": (), "rollback": ("--reason", "wait"), "cancel": ()}
+DEEDS = {"publish": (), "rollback": ("--reason", "wait"), "cancel": ("--reason", "too late")}
 
 
 @pytest.mark.parametrize("deed", DEEDS)

@@ -81,6 +81,7 @@ def test_help_loads_no_engine_no_ledger_and_no_project(starter: Starter) -> None
         ("status RUN", LEDGER | PROJECT | TABLES),
         ("approve RUN --digest DIGEST", LEDGER | PROJECT | TABLES),
         pytest.param("history lake.shop.daily_sales 2026-01-03", LEDGER | PROJECT | TABLES, marks=pytest.mark.slow),
+        ("impact shop.daily_sales --partitions 2026-01-03", LEDGER | PROJECT | TABLES),
         ("why lake.shop.daily_sales 2026-01-03", LEDGER | PROJECT | TABLES),
     ],
 )

@@ -22,7 +22,7 @@ from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConf
 from errata.model.diff import OutsideScope
 from errata.model.waves import build_pause_error
 from errata.text import numbers as human
-from errata.views import LateInputView, LiveWriteView, PartitionView, RunsView
+from errata.views import ImpactView, LateInputView, LiveWriteView, PartitionView, RunsView
 from errata.views.checks import DoctorCheck
 from unit.cli import samples
 from unit.cli.sample_client import FakeClient, errata
@@ -195,7 +195,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "run": (("run", RUN), {}),
     "run-failed": (("run", RUN), {"run": failed()}),
     "pause": (("pause", RUN), {}),
-    "cancel-again": (("cancel", RUN), {"cancel": samples.state("cancelled", already=True)}),
+    "cancel-again": (("cancel", RUN, "--reason", "wait"), {"cancel": samples.state("cancelled", already=True)}),
     "validate": (("validate", RUN), {}),
     "validate-rejected": (("validate", RUN), {"validate": rejected()}),
     "validate-many": (("validate", RUN), {"validate": samples.validation(warn=30)}),
@@ -272,6 +272,15 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "runs-accepted-at": (("runs", "--accepted-at", "2026-02-20T18:30Z"), {}),
     "runs-none": (("runs", "--state", "failed"), {"runs": RunsView()}),
     "history": (("history", "lake.fin.daily_revenue", "2026-01-17"), {}),
+    "impact": (("impact", "fin.daily_revenue", "--from", "2026-01-01", "--to", "2026-01-03"), {}),
+    "impact-none": (
+        ("impact", "fin.daily_revenue", "--partitions", "2026-01-01"),
+        {"impact": ImpactView("fin.daily_revenue", "lake.fin.daily_revenue", "day", ("2026-01-01",))},
+    ),
+    "plan-touches": (
+        ("plan", "p", "--partitions", "a", "--reason", "x"),
+        {"plan": samples.plan(touches=samples.impact(notes=("the catalog of fin.monthly did not answer",)))},
+    ),
     "plan-restore": (
         ("plan", "p", "--partitions", "a", "--restore", "month_end", "--reason", "x"),
         {"plan": samples.restoring()},

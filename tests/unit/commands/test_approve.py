@@ -72,7 +72,7 @@ def test_cancelling_a_run_that_is_out_in_part_ends_the_rest(make: Make):
     workspace.approve("bo")
     workspace.judged()
     publish(workspace.ledger, workspace.run.run_id, workspace.run.partitions[:1])
-    done = workspace.client.cancel(workspace.run.run_id, as_="ana")
+    done = workspace.client.cancel(workspace.run.run_id, reason="no longer needed", as_="ana")
     assert (done.state, f"errata rollback {workspace.run.run_id} --reason" in done.note) == ("cancelled", True)
     states = {state.value for state in workspace.ledger.partitions.states(workspace.run.run_id).values()}
     assert states == {"accepted", "unpublished"}
@@ -85,7 +85,7 @@ def test_a_run_that_is_out_is_rolled_back_and_not_cancelled(make: Make):
     workspace.judged()
     publish(workspace.ledger, workspace.run.run_id, workspace.run.partitions)
     with pytest.raises(StateRefused, match=r"^cancel of bf-\S+ was refused; .* found published") as refused:
-        workspace.client.cancel(workspace.run.run_id, as_="ana")
+        workspace.client.cancel(workspace.run.run_id, reason="no longer needed", as_="ana")
     assert f"errata rollback {workspace.run.run_id} --reason" in (refused.value.hint or "")
 
 

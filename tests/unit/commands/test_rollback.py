@@ -35,7 +35,7 @@ def test_a_run_that_is_not_out_yet_is_cancelled_instead(workspace: Office):
     """Nothing of it is published, so the way on is to end it."""
     error = refusal(workspace)
     assert f"found {DAYS[0]} … {DAYS[1]} not published (the run is validated)" in error.message
-    assert error.hint == f"errata cancel {workspace.run.run_id} ends it"
+    assert error.hint == f'errata cancel {workspace.run.run_id} --reason "…"'
 
 
 def test_partitions_that_have_not_gone_yet_are_named_beside_those_that_have(workspace: Office):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from errata.engines.files.source import FileSource
 from errata.errors import UsageError
 from errata.model.manifest import SourceFile
 from errata.model.partition import NULL, Grain
-from errata.model.product import Input
+from errata.model.product import Completeness, Input
+from errata.planning.completeness import find_waiting
+from errata.ports.tables import FileTimes
 
 PATTERN = "raw/day={day}/*.parquet"
 
@@ -155,3 +158,32 @@ def test_a_pattern_has_one_partition_column():
         locate_partition("b/{r:%Y}/*", Grain.VALUE, "EU")
     with pytest.raises(UsageError, match="placeholder"):
         locate_partition("b/{r}/*", Grain.VALUE, None)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_markers_are_looked_at_beside_the_files_of_each_partition(tmp_path: Path, many: bool):
+    """With the time of the newest file, so that one of an earlier attempt shows; data files they are not."""
+    days = [f"2026-01-{n:02d}" for n in range(1, 31 if many else 5)]
+    put(tmp_path, *(f"raw/day={day}/{name}" for day in days[:3] for name in ("a.parquet", "b.parquet")))
+    put(tmp_path, f"raw/day={days[0]}/_SUCCESS", f"raw/day={days[1]}/_SUCCESS", f"raw/day={days[3]}/_SUCCESS")
+    base = 1_700_000_000_000_000_123
+    os.utime(tmp_path / f"raw/day={days[1]}/b.parquet", ns=(base + 1, base + 1))
+    marked = replace(source(), complete=Completeness(marker="_SUCCESS"))
+    facts = FileSource(str(tmp_path)).read_input(marked, Grain.DAY, days)
+    assert facts.arrival is not None
+    assert {day: facts.arrival.marked[day] for day in days[:4]} == {
+        days[0]: FileTimes(base, base),
+        days[1]: FileTimes(base, base + 1),
+        days[2]: FileTimes(None, base),
+        days[3]: FileTimes(base, None),
+    }
+    assert set(find_waiting(marked, facts, Grain.DAY, days)) == {days[1], days[2], *days[4:]}
+    assert FileSource(str(tmp_path)).read_input(source(), Grain.DAY, days).arrival is None
+
+
+def test_a_marker_may_be_named_after_its_partition(tmp_path: Path):
+    """Where the files of all partitions are in one directory."""
+    put(tmp_path, "raw/2026-01-01.parquet", "raw/2026-01-02.parquet", "raw/20260101.done")
+    marked = replace(source("raw/{day}.parquet"), complete=Completeness(marker="{day:%Y%m%d}.done"))
+    facts = FileSource(str(tmp_path)).read_input(marked, Grain.DAY, ["2026-01-01", "2026-01-02"])
+    assert set(find_waiting(marked, facts, Grain.DAY, ["2026-01-01", "2026-01-02"])) == {"2026-01-02"}

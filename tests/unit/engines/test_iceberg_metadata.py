@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -29,7 +31,8 @@ from errata.engines.iceberg.metadata.history import IcebergHistory
 from errata.errors import NotFound, UsageError
 from errata.model.calendar_math import ordinal_at
 from errata.model.partition import NULL, Grain
-from errata.model.product import Input
+from errata.model.product import Completeness, Input
+from errata.ports.tables import Arrival
 from unit.engines.conftest import Lake, append, data_file, on
 
 IDENTITY: Transform[Any, Any] = IdentityTransform()
@@ -257,7 +260,7 @@ def test_no_data_file_is_opened(lake: Lake):
 
 
 def source(**more: Any) -> Input:
-    return Input("events", table="lake.fin.t", **({"partition": "at"} | more))
+    return Input("events", **({"table": "lake.fin.t", "partition": "at"} | more))
 
 
 def test_hours_of_an_input_are_gathered_into_the_days_of_the_product(lake: Lake):
@@ -410,3 +413,76 @@ def test_a_delete_file_is_expected_when_a_scan_would_apply_it(delete: LiveFile, 
         else attach_deletes([entry("a", 0, 1)], [delete])
     )
     assert [file.path for file in kept] == (["a", "d"] if is_kept else ["a"])
+
+
+NOON_MS = 1_767_614_400_000
+"""Noon of 2026-01-05, UTC."""
+
+
+def test_a_watermark_is_the_newest_value_of_all_files_that_can_be_true(lake: Lake):
+    """Whatever partition it is in; a row of the year 57971 is named with its file and counts for nothing."""
+    rows = [on("2026-01-01T01:00"), on("2026-01-05T12:00"), on("2026-01-03T01:00")]
+    table = lake.create("t", ("at", DayTransform()), rows=rows)
+    marked = source(complete=Completeness(watermark="at", latest_ms=NOON_MS))
+    facts = lake.reader.read_input(marked, Grain.DAY, ["2026-01-01"])
+    assert facts.arrival == Arrival(watermark_ms=NOON_MS)
+    path = strange_row(table, "at", DayTransform(), 20_454_000)
+    again = lake.reader.read_input(marked, Grain.DAY, ["2026-01-01"])
+    assert again.arrival == Arrival(watermark_ms=NOON_MS, ignored=(f"year 57971 in {path}",))
+    append(table, on("2026-01-05T12:00:01"))
+    (later,) = [
+        one
+        for one in lake.reader.read_input(marked, Grain.DAY, ["2026-01-01"]).arrival.ignored  # type: ignore[union-attr]
+        if "57971" not in one
+    ]
+    assert later.startswith("2026-01-05 12:00 UTC in ")
+
+
+def test_a_watermark_of_dates_is_the_beginning_of_the_day(lake: Lake):
+    """A table without rows has none; a column that is no time, or is not there, is a problem."""
+    lake.create("t", ("day", IDENTITY), rows=[on("2026-01-05T12:00")])
+    lake.create("empty", ("day", IDENTITY), rows=[])
+    by_day = source(partition="day", complete=Completeness(watermark="day", latest_ms=NOON_MS))
+    assert lake.reader.read_input(by_day, Grain.DAY, []).arrival == Arrival(watermark_ms=NOON_MS - 12 * 3_600_000)
+    nothing = replace(by_day, table="lake.fin.empty")
+    assert lake.reader.read_input(nothing, Grain.DAY, []).arrival == Arrival()
+    for column, said in (("region", "is string, expected a date or a timestamp"), ("nope", "has no column nope")):
+        wrong = replace(by_day, complete=Completeness(watermark=column))
+        assert said in str(lake.reader.read_input(wrong, Grain.DAY, []).problem)
+
+
+def test_rows_are_counted_only_where_metadata_counts_them(lake: Lake):
+    """By hour or day of a product by day; not by month, nor where the column is no partition at all."""
+    asked = ["2026-01-01", "2026-01-02"]
+    rule = Completeness(rows_from="lake.fin.batches.n")
+    for place, (column, transform), uncounted in (
+        ("h", ("at", HourTransform()), set()),
+        ("d", ("at", DayTransform()), set()),
+        ("m", ("at", MonthTransform()), set(asked)),
+        ("r", ("region", IDENTITY), set(asked)),
+    ):
+        lake.create(place, (column, transform), rows=[on("2026-01-01")])
+        facts = lake.reader.read_input(source(table=f"lake.fin.{place}", complete=rule), Grain.DAY, asked)
+        assert facts.arrival == Arrival(uncounted=frozenset(uncounted)), place
+
+
+def test_announced_rows_are_read_from_the_table_that_is_named(lake: Lake, tmp_path: Path):
+    """Added up by partition; its columns have to be there, and the count a whole number."""
+    import pyarrow as pa
+
+    lake.create("t", ("at", DayTransform()), rows=[])
+    table = lake.create("batches", rows=[])
+    times = [datetime(2026, 1, 1, 5, tzinfo=UTC), datetime(2026, 1, 1, 9, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)]
+    schema = table.schema().as_arrow()
+    held = {"day": [one.date() for one in times], "at": times, "region": ["EU"] * 3, "n": [3, 4, None]}
+    columns = {name: held[name] for name in schema.names}
+    if schema.field("at").type.tz is None:
+        columns["at"] = [one.replace(tzinfo=None) for one in times]
+    table.append(pa.table(columns, schema=schema))
+    rule = Completeness(rows_from="lake.fin.batches.n")
+    asked = ["2026-01-01", "2026-01-02", "2026-01-03"]
+    assert lake.reader.read_announced(source(complete=rule), Grain.DAY, asked) == {"2026-01-01": 7}
+    for column, said in (("region", "expected whole numbers, found string"), ("nope", "found ")):
+        wrong = Completeness(rows_from=f"lake.fin.batches.{column}")
+        with pytest.raises(UsageError, match=said):
+            lake.reader.read_announced(source(complete=wrong), Grain.DAY, asked)

@@ -9,18 +9,23 @@ import pytest
 
 from errata.errors import UsageError
 from errata.gate.threshold_changes import apply_thresholds, list_threshold_changes
-from errata.model.product import Check, Comparison, Metric, Product, Reconciliation, Threshold
+from errata.model.product import Check, Comparison, Distribution, Metric, Product, Reconciliation, Threshold
 from unit.gate.manifests import manifest
 
 NULLS = Check("no nulls", Metric.NULL_VALUES, Threshold("mustBe", "0"), columns=("currency",))
 GROSS = Reconciliation("gross", "transactions", "sum(amount)", "sum(gross)")
 MOVED = Comparison("moved", "sum(gross)", warn="5%", block="60%")
-SEALED = manifest(checks=(NULLS,), reconcile=(GROSS,), compare=(MOVED,))
+MIX = Distribution("mix", "currency", shares=True, warn="5%")
+SEALED = manifest(checks=(NULLS,), reconcile=(GROSS,), compare=(MOVED,), distribution=(MIX,))
 
 
 def product(**sections: Any) -> Product:
     """Only the rules of a product file."""
-    rules = {"checks": (NULLS,), "reconcile": (GROSS,), "compare": (MOVED,), "control": (), "row_limits": ()} | sections
+    rules = {
+        "checks": (NULLS,), "reconcile": (GROSS,), "compare": (MOVED,), "control": (), "row_limits": (),
+        "distribution": (MIX,),
+    }  # fmt: skip
+    rules |= sections
     return cast("Product", type("Rules", (), rules)())
 
 
@@ -33,12 +38,16 @@ def test_thresholds_of_every_kind_of_rule_may_change_and_each_change_is_named() 
             checks=(nulls,),
             reconcile=(replace(GROSS, tolerance="1%"),),
             compare=(replace(MOVED, warn="10%", block=None),),
+            distribution=(replace(MIX, block="30%"),),
         ),
     )
-    assert after == replace(SEALED, checks=(nulls,), reconcile=after.reconcile, compare=after.compare)
+    assert after == replace(
+        SEALED, checks=(nulls,), reconcile=after.reconcile, compare=after.compare, distribution=after.distribution
+    )
     changed = {change.name: (change.before, change.after) for change in list_threshold_changes(SEALED, after)}
     assert changed["gross"] == ({"tolerance": "0"}, {"tolerance": "1%"})
     assert changed["moved"] == ({"block": "60%", "warn": "5%"}, {"block": None, "warn": "10%"})
+    assert changed["mix"] == ({"block": None}, {"block": "30%"})
     assert set(changed["no nulls"][0]) == {"severity", "threshold"}
 
 
@@ -54,6 +63,8 @@ def test_the_same_thresholds_are_no_change() -> None:
         ({"checks": (replace(NULLS, columns=("account_id",)),)}, "no nulls has another columns"),
         ({"reconcile": (replace(GROSS, source="count(*)"),)}, "gross has another source"),
         ({"compare": (replace(MOVED, metric="max(gross)"),)}, "moved has another metric"),
+        ({"distribution": (replace(MIX, column="account_id"),)}, "mix has another column"),
+        ({"distribution": (replace(MIX, against="control"),)}, "mix has another against"),
         ({"checks": ()}, "no nulls is gone"),
         ({"compare": (MOVED, replace(MOVED, name="again"))}, "again is new"),
     ],

@@ -208,13 +208,13 @@ def test_a_run_starts_as_planned(ledger: Ledger, shell: Shell, database: Databas
     def act(state: str) -> None:
         def work(tx: Tx) -> None:
             seq = append_entry(tx, ANA, "forged", "bf-9", {}, move=(None, state)).seq
-            rest = f" '{state}', updated_at, {seq} FROM run"
+            rest = f" '{state}', updated_at, {seq}, supersedes FROM run"
             tx.conn.execute(text(copy + rest), {"digest": "m"})
 
         database.write(work)
 
     refused(lambda: act("approved"), "starts as planned")
-    direct = copy.replace(":digest", "'m'") + " 'planned', updated_at, audit_seq FROM run"
+    direct = copy.replace(":digest", "'m'") + " 'planned', updated_at, audit_seq, supersedes FROM run"
     refused(lambda: shell.execute(direct), "starts as planned")
 
 

@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import Connection
 
 from compat.old import ARCHIVE
+from errata.canonical import canonical_bytes
 from errata.errors import NotFound, SetupError, UsageError
 from errata.ledger import Ledger, current_owner, is_owner_dead
 from errata.ledger.db import migrate
@@ -25,7 +26,7 @@ from errata.model.run import RunState
 from support.statements import watched_statements
 from unit.ledger.only import sqlite_only
 from unit.ledger.shell import Shell
-from unit.ledger.steps import ANA, plan, run_in
+from unit.ledger.steps import ANA, DAYS, TABLE, plan, run_in
 
 MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -48,7 +49,7 @@ def test_a_ledger_is_created_once(new_url: str, tmp_path: Path):
 def test_a_ledger_that_is_not_there_is_not_created_unasked(new_url: str, tmp_path: Path):
     """``create=False`` leaves no file, no directory and no table."""
     for _ in range(2):
-        with pytest.raises(NotFound, match="there is no ledger at"):
+        with pytest.raises(NotFound, match="there is no ledger yet at"):
             Ledger.open(new_url, create=False)
     assert list(tmp_path.iterdir()) == []
 
@@ -203,12 +204,33 @@ def test_a_run_of_the_first_schema_goes_on_to_the_states_of_today(ledger: Ledger
     database.bare(database.dialect.drop_triggers)
     for statement in (
         "DELETE FROM transition WHERE 'needs_acceptance' IN (from_state, to_state)",
+        "DROP INDEX ix_run_supersedes",
+        "ALTER TABLE run DROP COLUMN supersedes",
         "UPDATE alembic_version SET version_num = '0007'",
     ):
         database.bare(lambda conn, told=statement: conn.exec_driver_sql(told))
     with Ledger.open(url) as today:
         assert today.missing_triggers() == ()
         assert today.runs.move("bf-1", RunState.NEEDS_ACCEPTANCE, actor=ANA).state is RunState.NEEDS_ACCEPTANCE
+        assert today.audit.verify().ok
+
+
+def test_a_run_of_an_earlier_schema_gets_the_run_that_it_supersedes(ledger: Ledger, database: Database, url: str):
+    """The migration reads it from the manifests, sealed or not; the audit chain verifies as before."""
+    plan(ledger)
+    common = {"product": "p", "table": TABLE, "partitions": DAYS, "chunks": (), "parts": {}, "actor": ANA}
+    ledger.runs.record("bf-2", canonical_bytes({"reason": "again", "chunks": [], "supersedes": "bf-1"}), **common)
+    database.bare(database.dialect.drop_triggers)
+    for statement in (
+        "DROP INDEX ix_run_supersedes",
+        "ALTER TABLE run DROP COLUMN supersedes",
+        "UPDATE alembic_version SET version_num = '0008'",
+    ):
+        database.bare(lambda conn, told=statement: conn.exec_driver_sql(told))
+    with Ledger.open(url) as today:
+        assert [run.run_id for run in today.runs.list_successors("bf-1")] == ["bf-2"]
+        assert today.runs.get("bf-1").supersedes is None
+        assert today.missing_triggers() == ()
         assert today.audit.verify().ok
 
 

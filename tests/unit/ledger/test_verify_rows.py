@@ -229,9 +229,13 @@ def test_chunks_are_those_of_the_manifest(ledger: Ledger, shell: Shell):
     assert ledger.audit.verify().reason == "chunk c0001 of bf-1 is not as its manifest has it"
 
 
-@pytest.mark.parametrize("column,value", [("partitions", '["2026-01-09"]'), ("reason", "another")])
-def test_scope_and_reason_are_those_of_the_manifest(ledger: Ledger, shell: Shell, column: str, value: str):
-    """Both stand in the row for those who list runs, and govern what may be published."""
+@pytest.mark.parametrize(
+    "column,value", [("partitions", '["2026-01-09"]'), ("reason", "another"), ("supersedes", "bf-0")]
+)
+def test_scope_reason_and_superseded_run_are_those_of_the_manifest(
+    ledger: Ledger, shell: Shell, column: str, value: str
+):
+    """They stand in the row for those who list runs, and govern what may be planned and published."""
     content = canonical_bytes({"reason": "r", "partitions": DAYS, "chunks": []})
     common = {"product": "p", "table": TABLE, "partitions": DAYS, "parts": {}, "actor": ANA}
     ledger.runs.record("bf-1", content, chunks=(), **common)

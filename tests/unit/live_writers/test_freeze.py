@@ -110,7 +110,7 @@ def test_the_way_out_of_a_freeze_is_one_that_is_open(make: Make):
         pass
     with pytest.raises(Frozen) as refused:
         workspace.client.frozen(TABLE, DAYS, wait="0s")
-    assert f"errata cancel {workspace.run.run_id} frees them" in (refused.value.hint or "")
+    assert f'errata cancel {workspace.run.run_id} --reason "…" frees them' in (refused.value.hint or "")
     intend(workspace.ledger, workspace.run.run_id, DAYS[:1])
     with pytest.raises(Frozen) as refused:
         workspace.client.frozen(TABLE, DAYS, wait="0s")

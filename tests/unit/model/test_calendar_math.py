@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from errata.errors import UsageError
 from errata.model.calendar_math import first_second, format_stored_ordinal, is_unnameable, ordinal_at
+from errata.model.graph.read_rule import ReadRule, Shift
 from errata.model.partition import (
     Grain,
     end_of,
@@ -14,7 +15,6 @@ from errata.model.partition import (
     next_start,
     parse_partition,
     to_ordinal,
-    widen_partitions,
 )
 
 TIMES = [Grain.HOUR, Grain.DAY, Grain.MONTH, Grain.YEAR]
@@ -49,5 +49,6 @@ def test_the_first_and_the_last_partition_have_neighbours_that_are_told(grain: G
     assert format_stored_ordinal(grain, first - 1).startswith("0000")
     assert next_start(grain, LAST[grain]) == "10000-01-01 00:00:00"
     assert end_of(grain, LAST[grain]).isoformat() == "9999-12-31T23:59:59.999999+00:00"
-    assert widen_partitions(grain, [LAST[grain]], 0, 2) == (LAST[grain],)
-    assert widen_partitions(grain, [FIRST[grain]], 2, 0) == (FIRST[grain],)
+    two = Shift.of_steps(2, grain)
+    assert ReadRule(grain, grain, ahead=two).list_reads([LAST[grain]]) == (LAST[grain],)
+    assert ReadRule(grain, grain, back=two).list_reads([FIRST[grain]]) == (FIRST[grain],)

@@ -24,7 +24,6 @@ from errata.model.partition import (
     to_ordinal,
     value_from_text,
     value_to_text,
-    widen_partitions,
 )
 
 TIMES = [Grain.HOUR, Grain.DAY, Grain.MONTH, Grain.YEAR]
@@ -76,14 +75,6 @@ def test_text_order_is_time_order(case: tuple[Grain, list[str]]):
     assert sort_newest_first(grain, found) == ordered[::-1]
 
 
-@given(partitions(), st.integers(0, 5), st.integers(0, 5))
-def test_widening_adds_exactly_the_neighbours_asked_for(case: tuple[Grain, list[str]], back: int, ahead: int):
-    """Look-back and look-ahead reach every step and no further."""
-    grain, found = case
-    wanted = {shift_partition(grain, text, step) for text in found for step in range(-back, ahead + 1)}
-    assert widen_partitions(grain, found, back, ahead) == sort_oldest_first(grain, wanted)
-
-
 @given(st.one_of(st.none(), st.text()))
 def test_values_survive_their_text(value: str | None):
     """Any value, also one that looks like NULL or is quoted, is read back as itself."""
@@ -91,11 +82,10 @@ def test_values_survive_their_text(value: str | None):
 
 
 def test_null_is_a_partition_of_every_grain():
-    """NULL sorts first, folds alone and is never widened."""
+    """NULL sorts first and folds alone."""
     assert parse_partition(Grain.DAY, NULL) == NULL
     assert sort_oldest_first(Grain.DAY, ["2026-01-01", NULL]) == (NULL, "2026-01-01")
     assert format_ranges(Grain.DAY, ["2026-01-02", NULL, "2026-01-01"]) == "null, 2026-01-01 … 2026-01-02"
-    assert widen_partitions(Grain.DAY, [NULL, "2026-01-02"], 1, 0) == (NULL, "2026-01-01", "2026-01-02")
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,14 @@ def test_partitions_outside_the_years_of_dates_are_named_and_block_nothing():
     assert made.manifest is not None
 
 
+ELSEWHERE = ("append", "reference", "restore", "rewrite", "waiting")
+"""Rules of other modes, kinds and inputs."""
+
+
 def test_a_good_request_has_an_ok_from_every_rule():
     """Each rule speaks once and none refuses or warns."""
     made = plan()
-    spoken = [rule for rule in RULES if rule not in ("append", "restore", "rewrite")]  # of other modes and kinds
+    spoken = [rule for rule in RULES if rule not in ELSEWHERE]
     assert [(verdict.rule, verdict.level) for verdict in made.verdicts] == [(rule, "ok") for rule in spoken]
     assert made.manifest is not None
 
@@ -79,7 +83,7 @@ def test_one_bad_request_shows_all_its_problems():
         is_first_run=True,
         target=replace(TARGET, properties={}),
     )
-    found = {rule: levels(made, rule) for rule in RULES if rule not in ("append", "restore", "rewrite")}
+    found = {rule: levels(made, rule) for rule in RULES if rule not in ELSEWHERE}
     assert found == {
         "range": ["refuse"],
         "recent": ["refuse"],

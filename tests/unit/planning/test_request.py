@@ -5,8 +5,7 @@ import pytest
 from errata.errors import UsageError
 from errata.model.manifest import Override
 from errata.model.partition import Grain
-from errata.model.product import Input
-from errata.planning.request import KINDS, RESERVED, list_input_partitions, resolve_partitions
+from errata.planning.request import KINDS, RESERVED, resolve_partitions
 from unit.planning.worlds import ask
 
 
@@ -74,15 +73,3 @@ def test_a_kind_that_promises_to_publish_nothing_is_refused(kind: str, scope: di
         ask(kind=kind, **{"start": None, "end": None, "partitions": None, **scope})
     assert refused.value.state == "nothing was planned"
     assert (refused.value.hint or "").endswith(f"errata try fin.daily_revenue {tried}")
-
-
-def test_input_partitions_reach_back_and_ahead():
-    """Reference data has none; a list with gaps is widened around each part."""
-    events = Input("e", table="l.n.t", partition="d", lookback="2d", lookahead="1d")
-    assert list_input_partitions(events, Grain.DAY, ["2026-01-10"]) == (
-        "2026-01-08",
-        "2026-01-09",
-        "2026-01-10",
-        "2026-01-11",
-    )
-    assert list_input_partitions(Input("r", table="l.n.t"), Grain.DAY, ["2026-01-10"]) == ()

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from errata.errors import UsageError
+from errata.model.graph.read_rule import rule_of_input
 from errata.model.partition import Grain
 from errata.model.product import Input
 from errata.model.refs import input_tags
 from errata.planning.build import Plan, build_own_input
 from errata.planning.packing import SMALLEST_PER_CORE
-from errata.planning.request import Request, list_input_partitions
+from errata.planning.request import Request
 from unit.planning.worlds import DAYS, INPUTS, MB, PRODUCT, PROJECT, TARGET, ask, levels, message, plan
 
 OWN = Input("previous", table=PRODUCT.target.table, partition="business_date", lookback="2d", own=True)
@@ -68,7 +69,7 @@ def test_the_first_partitions_warn_that_own_output_begins_with_them():
 
 def test_a_partition_never_needs_itself():
     """What precedes, step by step, without gaps closing it."""
-    assert list_input_partitions(OWN, Grain.DAY, ["2026-01-10", "2026-01-20"]) == (
+    assert rule_of_input(OWN, Grain.DAY).list_reads(["2026-01-10", "2026-01-20"]) == (
         "2026-01-08",
         "2026-01-09",
         "2026-01-18",

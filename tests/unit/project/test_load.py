@@ -170,11 +170,18 @@ def test_input_names_must_fit_a_parameter(write: Write):
     "line,said",
     [
         ("table: lake.a.b", "expected one of table, files and own"),
-        ("lookback: 12h", 'lookback: expected whole days, the grain of the target; found "12h"'),
-        ("lookback: 1mo", 'lookback: expected whole days, the grain of the target; found "1mo"'),
+        ("lookback: 12h", 'lookback: expected whole days or months; found "12h"'),
+        (
+            "grain: value",
+            'grain: expected day, the grain of the target, or no key: only times are nested; found "value"',
+        ),
         ("lookback: 3m", 'lookback: expected a whole number and h, d, w, mo or y, such as 3d; found "3m"'),
         ("lookback: 3", "lookback: expected a whole number and h, d, w, mo or y, such as 3d; found 3"),
         ("version: v1", "; only tables have tags"),
+        (
+            "reference: as_recorded",
+            'reference: only a table has snapshots; expected current, corrected_truth or none; found "as_recorded"',
+        ),
         (
             "reference: now",
             'reference: expected one of as_recorded, corrected_truth, current, as_decided; found "now"',
@@ -185,6 +192,29 @@ def test_inputs_are_judged(write: Write, line: str, said: str):
     """Look-back is whole partitions; an input is a table, files or own output."""
     (listed,) = problems_of(write(extra=f"    {line}\n"))
     assert listed.partition("inputs.transactions")[2].lstrip(".: ") == said
+
+
+@pytest.mark.parametrize("reference", ["as_recorded", "as_decided"])
+@pytest.mark.parametrize(
+    "other,said",
+    [
+        ("version: v1", "it names one snapshot for all partitions"),
+        ("columns: {rate: double}", "it describes one snapshot"),
+        ("rows: [{name: x, expression: rate < 0, action: suppress}]", "it counts the rows of one snapshot"),
+    ],
+)
+def test_what_describes_one_snapshot_does_not_go_with_several(write: Write, reference: str, other: str, said: str):
+    """Which of them would it be?"""
+    (listed,) = problems_of(write(extra=f"  rates: {{table: lake.a.b, reference: {reference}, {other}}}\n"))
+    assert f"{said}, and {reference} reads several" in listed
+
+
+def test_values_have_no_end_at_which_a_reference_was_recorded(write: Write):
+    """What an accepted run read is known for values, too."""
+    by_value = PRODUCT.replace("grain: day", "grain: value")
+    (listed,) = problems_of(write(product=by_value, extra="  r: {table: lake.a.b, reference: as_recorded}\n"))
+    assert "values have no end in time" in listed
+    product_with(write, "  r: {table: lake.a.b, reference: as_decided}\n")
 
 
 def test_a_file_pattern_has_the_partition_and_nothing_else_in_braces(write: Write):

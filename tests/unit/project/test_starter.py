@@ -48,11 +48,13 @@ def test_any_directory_gives_a_valid_name(name: str):
 
 @pytest.mark.parametrize("empty", [False, True])
 def test_doctor_finds_nothing_wrong_with_a_new_project(tmp_path: Path, empty: bool):
-    """The lake of a new project is not there yet; the hint names the command that creates it, where there is one."""
+    """Ledger and lake of a new project are not there yet; hints name what creates them, and doctor creates neither."""
     write_starter(tmp_path, empty=empty)
     with errata.open(str(tmp_path)) as client:
-        waiting = [check for check in client.doctor() if check.waiting]
+        ledger, *waiting = [check for check in client.doctor() if check.waiting]
         lake = [check for check in client.doctor() if check.name.startswith(("catalog", "table", "refs"))]
+    assert (ledger.name, ledger.found) == ("ledger", f"there is no ledger yet at {tmp_path}/.errata/ledger.db")
+    assert not (tmp_path / ".errata/ledger.db").exists()
     assert lake == waiting
     assert [(check.name, check.ok) for check in waiting] == [("catalog lake", True)]
     assert waiting[0].found == f"no {tmp_path}/lake/catalog.db yet"

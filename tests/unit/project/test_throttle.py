@@ -223,7 +223,7 @@ def test_own_output_is_the_target_itself(write: Write):
         ),
         (
             "own: true, lookback: 12h",
-            'inputs.previous.lookback: expected whole days, the grain of the target; found "12h"',
+            'inputs.previous.lookback: expected whole days or months; found "12h"',
         ),
         (
             "own: true, lookback: 1d, lookahead: 1d",

@@ -37,6 +37,7 @@ def test_a_catalog_that_does_not_answer_is_named_and_the_other_checks_are_made(t
     text = PROJECT.format(type=kind, uri=uri.format(port=free_port()))
     (tmp_path / "errata.yaml").write_text(text, "utf-8")
     with errata.open(str(tmp_path)) as client:
+        client.create_ledger()
         checks = {check.name: check for check in client.doctor()}
     lake = checks["catalog lake"]
     assert not lake.ok

@@ -82,7 +82,7 @@ def error_to_data(error: ErrataError) -> dict[str, Any]:
 
 def build_usage_error(message: str, where: str | None) -> UsageError:
     """Error for a command line that typer could not parse."""
-    return UsageError(message, hint=f"{where or 'errata'} --help")
+    return UsageError(message, state="nothing was changed", hint=f"{where or 'errata'} --help")
 
 
 def _build_interrupted(session: Session) -> ErrataError:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from errata.ports.hooks import ProgressListener
 
 MAX_WIDTH = 110
-_COMMAND = re.compile(r"(?<![\w/.-])errata (?=[a-z]+ )")
+_COMMAND = re.compile(r"(?<![\w/.-])errata (?=[a-z]+(?: |$))")
 _COPYABLE = ("next:", "hint:", "errata ", "undo until", "or ", "then ")
 
 THEME = Theme(
@@ -44,7 +44,7 @@ THEME = Theme(
 )
 
 
-class _SignHighlighter(RegexHighlighter):
+class SignHighlighter(RegexHighlighter):
     """Colours the signs and words of the output; the text carries the meaning without it."""
 
     base_style = "errata."
@@ -255,7 +255,7 @@ def _build_console(stream: TextIO, world: CliEnvironment) -> Console:
         file=stream,
         width=world.width,
         theme=THEME,
-        highlighter=_SignHighlighter(),
+        highlighter=SignHighlighter(),
         markup=False,
         emoji=False,
         _environ=world.environ,

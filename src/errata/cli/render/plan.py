@@ -92,9 +92,14 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     if view.rewrite:
         yield from format_labelled("rewrites", _describe_rewrite(view.rewrite), width)
     for n, source in enumerate(view.inputs):
-        yield from format_labelled("" if n else "reads", _describe_input(source, view.grain), width)
-        eras = [f"era {name}: {format_partitions(view.grain, found) or 'whole'}" for name, found in source.eras.items()]
+        grain = source.grain or view.grain
+        yield from format_labelled("" if n else "reads", _describe_input(source, grain), width)
+        eras = [f"era {name}: {format_partitions(grain, found) or 'whole'}" for name, found in source.eras.items()]
         yield from format_labelled("", eras, width) if eras else ()
+        for span in source.snapshots:
+            yield from format_labelled(
+                "", [f"@ {span.snapshot_id}", format_partitions(view.grain, span.partitions)], width
+            )
         yield from format_labelled("", [f"takes out: {', '.join(source.row_rules)}"], width) if source.row_rules else ()
     yield from _render_origin(view, width)
     yield from format_labelled("chunks", _describe_chunks(view.chunks, view.grain), width)
@@ -102,8 +107,7 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     yield from format_labelled("estimate", _describe_estimate(view), width)
     yield from render_limits(view, width)
     yield from _render_gate(view, width)
-    told = f"{', '.join(view.consumers)} (tell them: Errata does not)" if view.consumers else "no consumers are named"
-    yield from format_labelled("touches", [told], width)
+    yield from _render_touches(view, width)
     if view.refs:
         yield from format_labelled("refs", view.refs, width)
     for pin in view.pins:
@@ -113,6 +117,17 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     for rule, why in view.overrides.items():
         if rule not in shown:
             yield from format_labelled("override", [f'{rule}="{why}"'], width)
+
+
+def _render_touches(view: PlanView, width: int) -> Iterator[str]:
+    """What reads the corrected partitions; Errata tells nobody."""
+    told = [*view.touches.lines()] if view.touches else []
+    named = list(dict.fromkeys((*view.consumers, *(view.touches.consumers if view.touches else ()))))
+    told.append(f"{', '.join(named)} (tell them: Errata does not)" if named else "no consumers are named")
+    for n, piece in enumerate(told):
+        yield from format_labelled("" if n else "touches", [piece], width)
+    for note in view.touches.notes if view.touches else ():
+        yield from format_labelled("! touches", [note], width)
 
 
 def _describe_rewrite(rewrite: Mapping[str, Any]) -> list[str]:
@@ -125,7 +140,9 @@ def _describe_rewrite(rewrite: Mapping[str, Any]) -> list[str]:
 
 def _describe_input(source: InputView, grain: str) -> list[str]:
     pieces = [source.table or source.files or source.name]
-    if source.snapshot_id:
+    if source.snapshots:
+        pieces.append(f"{len(source.snapshots)} snapshots")
+    elif source.snapshot_id:
         pieces.append(f"@ {source.snapshot_id}" + (f" ({source.version})" if source.version else ""))
     if source.reference or source.own:
         pieces.append(source.reference or "its own output")
@@ -192,13 +209,19 @@ def _render_gate(view: PlanView, width: int) -> Iterator[str]:
 
 
 def _describe_gate(view: PlanView) -> str:
-    nouns = {"checks": "check", "reconciliations": "reconciliation", "comparisons": "comparison"}
+    nouns = {
+        "checks": "check",
+        "reconciliations": "reconciliation",
+        "comparisons": "comparison",
+        "distributions": "distribution",
+    }
     told = [plural(number, noun) for kind, noun in nouns.items() if (number := view.gate.get(kind))]
-    if rules := view.gate.get("controls"):
-        held = plural(view.gate.get("control_partitions", 0), "comparable partition")
-        short = view.gate.get("short_of_controls", 0)
+    rules, held = view.gate.get("controls", 0), view.gate.get("control_partitions", 0)
+    short = view.gate.get("short_of_controls", 0)
+    if rules or held or short:
+        beside = plural(held, "comparable partition")
         lacking = f", too few for {format_exact(short)} of {format_exact(len(view.partitions))}" if short else ""
-        told.append(f"{plural(rules, 'control')} against {held}{lacking}")
+        told.append(f"{plural(rules, 'control')} against {beside}{lacking}" if rules else f"{beside}{lacking}")
     return ", ".join(told) or "row counts and completeness only: the product names no checks"
 
 

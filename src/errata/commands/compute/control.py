@@ -13,6 +13,7 @@ from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.run import RUN_MOVES, RunState
 from errata.publishing.waves import set_waves_going
+from errata.text.escape import require_reason
 from errata.text.numbers import plural
 from errata.views import StateView
 from errata.workspace import Workspace
@@ -37,7 +38,7 @@ def resume(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
 
 
 @hint_next_step
-def cancel(workspace: Workspace, actor: Actor, run_id: str, reason: str = "", *, now: bool = False) -> StateView:
+def cancel(workspace: Workspace, actor: Actor, run_id: str, reason: str, *, now: bool = False) -> StateView:
     """End a run: what is not published never will be, and ``errata cleanup`` removes its staged output.
 
     What readers have already stays; the view says how to roll it back.
@@ -45,9 +46,10 @@ def cancel(workspace: Workspace, actor: Actor, run_id: str, reason: str = "", *,
     The audit log keeps the reason. Running chunks finish; with ``now`` they are taken from their workers, which stop
     their Spark jobs at the next heartbeat.
     """
+    require_reason("a cancellation", reason, f"errata cancel {run_id}")
     ends = {state for state in RUN_MOVES if S.CANCELLED in RUN_MOVES[state]}
     try:
-        view = _move_run(workspace, actor, run_id, S.CANCELLED, ends, "cancel", {"reason": reason} if reason else {})
+        view = _move_run(workspace, actor, run_id, S.CANCELLED, ends, "cancel", {"reason": reason})
     except StateRefused as error:
         if S.ROLLED_BACK in RUN_MOVES[RunState(error.fields["found"])]:
             full = error.fields["run_id"]

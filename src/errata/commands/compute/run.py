@@ -15,7 +15,8 @@ from errata.approval.permissions import require_role
 from errata.approval.quorum import require_approvals
 from errata.canonical import to_plain
 from errata.commands.compute.wave_stream import WaveStream, publish_beside
-from errata.commands.plan.show import counts_view, failures_view
+from errata.commands.look.run_list import counts_view
+from errata.commands.plan.show import failures_view
 from errata.commands.situation import hint_next_step, suggest_steps
 from errata.errors import RunExpired, RunFailed, SourceChanged, StateRefused
 from errata.failpoints import failpoint
@@ -169,7 +170,7 @@ def start_run(context: RunContext) -> RunRecord:
 def _require_pins(context: RunContext, rebases: tuple[Rebase, ...]) -> None:
     """Expire the run if a pinned snapshot is gone; an input is never silently resolved again."""
     pins = (*context.manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
-    pinned = [(pin.location, pin.snapshot_id) for pin in pins if pin.kind == "table" and pin.snapshot_id]
+    pinned = [(pin.location, one) for pin in pins if pin.kind == "table" for one in pin.snapshot_ids]
     bases = [context.manifest.target.base_snapshot_id, *(rebase.base_snapshot_id for rebase in rebases)]
     pinned += [(context.manifest.target.table, base) for base in bases if base]
     gone = [

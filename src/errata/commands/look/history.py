@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 
-from errata.commands.look.status import run_lines
+from errata.commands.look.run_list import run_lines
 from errata.errors import NotFound, UsageError
 from errata.ledger import AcceptanceRecord
 from errata.model.partition import EPOCH, parse_partition, sort_oldest_first

@@ -1,4 +1,4 @@
-"""`errata status`: all runs, or one run with its partitions; reads only, and never starts a JVM."""
+"""`errata status RUN`: one run with its partitions; reads only, and never starts a JVM."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from errata.approval.quorum import approvals_view, current_quorum_view
 from errata.approval.release import find_release_digest, name_releaser, released_view
 from errata.approval.suggestion import complete_commands
 from errata.commands.look.quarantine import rows_by_input
+from errata.commands.look.run_list import counts_view
 from errata.commands.next_step import next_step
-from errata.commands.plan.show import counts_view, failures_view, stored_plan_view
-from errata.commands.situation import build_situation, find_last_move, find_warnings_to_accept, focus_for_step
+from errata.commands.plan.show import failures_view
+from errata.commands.situation import (
+    build_situation,
+    find_last_move,
+    find_successor,
+    find_warnings_to_accept,
+    focus_for_step,
+)
 from errata.gate.row_accounts import list_adopted_attempts
 from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import (
     AttemptRecord,
-    ChunkCounts,
     ChunkRecord,
     PartitionState,
     PublicationRecord,
@@ -35,29 +41,15 @@ from errata.publishing.live_writes import read_live_writes
 from errata.publishing.preview_state import read_newest_preview
 from errata.publishing.set_back_detection import find_run_set_backs
 from errata.publishing.waves import turn_view, wave_views
-from errata.views import FreezeView, PartitionView, PlanView, RunLine, StatusView
+from errata.views import FreezeView, PartitionView, StatusView
 from errata.worker.budget import cost_view
 from errata.workspace import Workspace
 
 S = RunState
 
 
-def show_plan(workspace: Workspace, actor: Actor, run_id: str) -> PlanView:
-    """View of a plan from its sealed manifest."""
-
-    def read() -> PlanView:
-        run = workspace.ledger.runs.get(run_id)
-        return stored_plan_view(workspace, run, workspace.ledger.runs.manifest(run.run_id, actor))
-
-    return workspace.ledger.read_together(read)
-
-
-def build_status(workspace: Workspace, actor: Actor, run_id: str | None) -> StatusView:
-    """All runs, or one run with its chunks, partitions, decisions and the next command."""
-    if run_id is None:
-        return StatusView(
-            runs=run_lines(workspace, workspace.ledger.runs.list()), single_user=workspace.project.single_user
-        )
+def build_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
+    """One run with its chunks, partitions, decisions and the next command."""
     return workspace.ledger.read_together(lambda: _run_status(workspace, actor, run_id))
 
 
@@ -76,7 +68,7 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
     situation = build_situation(
         next_run, manifest, counts=counts, states=states, quorum=quorum, turn=turn, live_writes=live_writes,
         set_back=set_back, last_move=find_last_move(workspace, run), chunks=chunks,
-        open_warnings=find_warnings_to_accept(workspace, next_run),
+        open_warnings=find_warnings_to_accept(workspace, next_run), successor=find_successor(workspace, run),
     )  # fmt: skip
     return StatusView(
         run_id=run.run_id,
@@ -133,20 +125,6 @@ def _list_unfinished(workspace: Workspace, run: RunRecord, publications: Iterabl
 def _open_freeze_view(workspace: Workspace, run: RunRecord) -> FreezeView | None:
     found = workspace.ledger.freezes.find_freeze(run.run_id)
     return freeze_view(workspace, found) if found and found.is_open else None
-
-
-def run_lines(workspace: Workspace, runs: Iterable[RunRecord]) -> tuple[RunLine, ...]:
-    """Runs as lines of a list."""
-    counts = workspace.ledger.progress.counts_by_run()
-    return tuple(_run_line(run, counts.get(run.run_id, ChunkCounts())) for run in runs)
-
-
-def _run_line(run: RunRecord, counts: ChunkCounts) -> RunLine:
-    ordered = run.partitions
-    return RunLine(
-        run.run_id, run.product, run.state.value, len(ordered), ordered[0], ordered[-1], run.planned_by, run.reason,
-        run.planned_at, counts_view(counts),
-    )  # fmt: skip
 
 
 _CHUNK_WORDS = {

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from errata.late_import import build_late_import
 
 if TYPE_CHECKING:
-    from errata.commands.plan import approve, plan, try_
+    from errata.commands.plan import approve, plan, show, try_
 
-__all__ = ["approve", "plan", "try_"]
+__all__ = ["approve", "plan", "show", "try_"]
 
 __getattr__ = build_late_import(__name__, dict.fromkeys(__all__, ""))

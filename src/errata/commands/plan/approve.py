@@ -6,7 +6,7 @@ from errata.approval.break_glass import find_last_break_glass, raise_alarm, requ
 from errata.approval.permissions import refuse_requester, require_person, require_role
 from errata.approval.quorum import approvals_view, build_quorum_check, evaluate_quorum, quorum_view
 from errata.canonical import parse_digest
-from errata.commands.look.status import show_plan
+from errata.commands.plan.show import show_plan
 from errata.commands.situation import hint_next_step
 from errata.errors import ApprovalRefused
 from errata.ledger import RunRecord

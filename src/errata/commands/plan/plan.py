@@ -8,24 +8,28 @@ from datetime import datetime
 from typing import Any
 
 from errata.approval.permissions import require_role
+from errata.commands.plan.read_references import read_reference
 from errata.commands.plan.show import plan_view, refused_view
-from errata.errors import NotFound, PlanRefused, UsageError
+from errata.errors import ErrataError, NotFound, PlanRefused, UsageError
 from errata.failpoints import failpoint
 from errata.ledger import PartitionState, RunRecord
 from errata.model.audit import Actor
-from errata.model.product import Product, Role
+from errata.model.graph.read_rule import rule_of_input
+from errata.model.partition import Grain
+from errata.model.product import Input, Product, Role
 from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
-from errata.model.run import ACTIVE, AttemptState, ChunkState, RunState
+from errata.model.run import ACTIVE, WITHOUT_RESULT, AttemptState, ChunkState, RunState
 from errata.planning.build import Plan, build_own_input, build_plan
 from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_tags
+from errata.planning.completeness import with_latest
 from errata.planning.estimate import count_busy_seconds, count_worker_cores
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.input_conditions import with_delete_condition, with_row_rules
-from errata.planning.plan_command import format_plan_command, format_possible_plan
-from errata.planning.request import Request, list_input_partitions, resolve_partitions
+from errata.planning.plan_command import format_corrected_plan, format_plan_command, format_possible_plan
+from errata.planning.request import Request, resolve_partitions
 from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
 from errata.planning.rule_check import refuse_flawed_rules
-from errata.ports.tables import ActiveRun, PastRun, TagOutcome
+from errata.ports.tables import ActiveRun, InputState, PastRun, TagOutcome
 from errata.publishing.sweep import find_unknown_runs
 from errata.views import PlanView
 from errata.workspace import RunContext, Workspace
@@ -33,15 +37,20 @@ from errata.workspace import RunContext, Workspace
 
 def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
     """Plan a correction and seal it; the same request on unchanged tables and code gives the same run."""
+    workspace.ledger.create()
     require_role(workspace, actor, (Role.REQUESTER,), "plan")
     request = _resolve_superseded(workspace, request)
-    plan = draft_plan(workspace, request)
+    try:
+        plan = draft_plan(workspace, request)
+    except UsageError as error:
+        error.hint = error.hint or format_corrected_plan(request, workspace.product(request.product).target.grain)
+        raise
     while ended := _find_ended_run(workspace, plan):
         # the same plan was cancelled or has expired: plan a new run that supersedes it, which changes the digest
         plan = draft_plan(workspace, replace(request, supersede=ended.run_id))
     if plan.is_refused or plan.manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
-        view = refused_view(workspace.product(request.product), plan)
+        view = refused_view(workspace, plan)
         raise PlanRefused(
             f"the plan was refused by {len(refused)} of {len(plan.verdicts)} rules: "
             + "; ".join(f"{verdict.rule}: {verdict.message}" for verdict in refused),
@@ -112,7 +121,15 @@ def _find_ended_run(workspace: Workspace, plan: Plan) -> RunRecord | None:
 
 
 def draft_plan(workspace: Workspace, request: Request) -> Plan:
-    """Plan a request against the current tables and code; only reads."""
+    """Plan a request against the current tables and code; only reads, which every error says."""
+    try:
+        return _draft_plan(workspace, request)
+    except ErrataError as error:
+        error.state = error.state or "nothing was planned; no table was touched"
+        raise
+
+
+def _draft_plan(workspace: Workspace, request: Request) -> Plan:
     product = workspace.product(request.product)
     grain = product.target.grain
     partitions = resolve_partitions(request, grain)
@@ -131,7 +148,7 @@ def draft_plan(workspace: Workspace, request: Request) -> Plan:
         else {
             source.name: build_own_input(source, product, target, partitions)
             if source.own
-            else workspace.engines.inputs.read_input(source, grain, list_input_partitions(source, grain, partitions))
+            else _read_input(workspace, product, source, grain, partitions)
             for source in product.inputs
         }
     )
@@ -162,6 +179,16 @@ def draft_plan(workspace: Workspace, request: Request) -> Plan:
     return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})
 
 
+def _read_input(
+    workspace: Workspace, product: Product, source: Input, grain: Grain, partitions: Sequence[str]
+) -> InputState:
+    if source.has_own_snapshots:
+        return read_reference(workspace, product, source, grain, partitions)
+    rule = rule_of_input(source, grain)
+    latest = with_latest(source, workspace.now())
+    return workspace.engines.inputs.read_input(latest, rule.input_grain, rule.list_reads(partitions))
+
+
 def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tuple[str, ...] | None]:
     """Columns of the side tables; None for a table that does not exist yet."""
     found: dict[str, tuple[str, ...] | None] = {}
@@ -174,9 +201,6 @@ def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tupl
     return found
 
 
-_WITHOUT_RESULT = frozenset({RunState.DECLINED, RunState.CANCELLED, RunState.EXPIRED})
-
-
 def _list_active_runs(
     workspace: Workspace, table: str, supersede: str | None, partitions: Sequence[str]
 ) -> list[ActiveRun]:
@@ -185,16 +209,13 @@ def _list_active_runs(
     A superseded run no longer claims the partitions of its successor, so only the last run of a chain must be named.
     It claims them again if its successor ended without a result.
     """
-    runs = [run for run in workspace.ledger.runs.list(states=ACTIVE) if run.table == table]
+    known = {run.run_id: run for run in workspace.ledger.runs.list()}
+    runs = [run for run in known.values() if run.table == table and run.state in ACTIVE]
     given_up: dict[str, frozenset[str]] = {}
     replacing = [(supersede, partitions)]
-    replacing += [
-        (workspace.ledger.runs.manifest(later.run_id).supersedes, later.partitions)
-        for later in workspace.ledger.runs.list(states=frozenset(RunState) - _WITHOUT_RESULT)
-        if later.table == table and any(run.planned_at <= later.planned_at for run in runs)
-    ]
+    replacing += [(run.supersedes, run.partitions) for run in known.values() if run.state not in WITHOUT_RESULT]
     for older, scope in replacing:
-        for run_id, names in _iterate_replaced_runs(workspace, older, frozenset(scope)):
+        for run_id, names in _iterate_replaced_runs(known, older, frozenset(scope)):
             given_up[run_id] = given_up.get(run_id, frozenset()) | names
     return [
         ActiveRun(
@@ -206,13 +227,13 @@ def _list_active_runs(
 
 
 def _iterate_replaced_runs(
-    workspace: Workspace, older: str | None, scope: frozenset[str]
+    known: Mapping[str, RunRecord], older: str | None, scope: frozenset[str]
 ) -> Iterator[tuple[str, frozenset[str]]]:
     """Follow a chain of superseded runs, each with the partitions that it shares with all later ones."""
-    while older is not None:
-        scope &= frozenset(workspace.ledger.runs.get(older).partitions)
+    while older is not None and older in known:
+        scope &= frozenset(known[older].partitions)
         yield older, scope
-        older = workspace.ledger.runs.manifest(older).supersedes
+        older = known[older].supersedes
 
 
 def _find_claimed_partitions(workspace: Workspace, run: RunRecord) -> frozenset[str]:

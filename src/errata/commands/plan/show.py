@@ -9,18 +9,21 @@ from errata.approval.break_glass import find_last_break_glass
 from errata.approval.quorum import approvals_view, current_quorum_view
 from errata.approval.release import find_release_digest, released_view
 from errata.canonical import to_plain
+from errata.commands.look.impact import find_touches
 from errata.gate.rule_changes import read_rule_changes
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest, count_untouched_partitions, find_new_partitions
-from errata.model.partition import WHOLE
-from errata.model.product import Product, Publish, Role
+from errata.model.partition import WHOLE, Grain
+from errata.model.product import Publish, Role
 from errata.model.product.throttle import Throttle
 from errata.model.refs import GUARD, base_tag, candidate_branch, input_tags, run_branch
 from errata.model.run import ChunkState
 from errata.publishing.waves import describe_waves
-from errata.views import ChunkView, DeadlineView, EstimateView, InputView, PlanView, RunCounts, VerdictView
+from errata.views import ChunkView, DeadlineView, EstimateView, InputView, PlanView, SnapshotView, VerdictView
 
 if TYPE_CHECKING:
-    from errata.ledger import ChunkCounts, ChunkRecord, RunRecord
+    from errata.ledger import ChunkRecord, RunRecord
+    from errata.model.audit import Actor
     from errata.planning.build import Plan
     from errata.ports.tables import TagOutcome
     from errata.workspace import Workspace
@@ -47,6 +50,16 @@ def plan_view(
     )  # fmt: skip
 
 
+def show_plan(workspace: Workspace, actor: Actor, run_id: str) -> PlanView:
+    """View of a plan from its sealed manifest."""
+
+    def read() -> PlanView:
+        run = workspace.ledger.runs.get(run_id)
+        return stored_plan_view(workspace, run, workspace.ledger.runs.manifest(run.run_id, actor))
+
+    return workspace.ledger.read_together(read)
+
+
 def stored_plan_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> PlanView:
     """View of a plan from the ledger; its guardrail results come from its audit entry."""
     entries = [e for e in workspace.ledger.audit.entries(run.run_id) if e.action == "run.planned"]
@@ -58,8 +71,9 @@ def stored_plan_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -
     )  # fmt: skip
 
 
-def refused_view(product: Product, plan: Plan) -> PlanView:
+def refused_view(workspace: Workspace, plan: Plan) -> PlanView:
     """View of a refused plan, which has no manifest."""
+    product = workspace.product(plan.request.product)
     return PlanView(
         run_id="", manifest_digest="", state="refused", already=False, product=product.name,
         table=product.target.table, kind=plan.request.kind, reason=plan.request.reason,
@@ -69,6 +83,7 @@ def refused_view(product: Product, plan: Plan) -> PlanView:
         estimate=_estimate_view(plan.estimate), refs=(), code={}, gate={}, consumers=product.consumers,
         untouched_partitions=plan.untouched_partitions, new_partitions=plan.new_partitions, overrides={},
         supersedes=plan.request.supersede, single_user=False, deadline=plan.deadline,
+        touches=find_touches(workspace, product.name, plan.partitions),
     )  # fmt: skip
 
 
@@ -98,7 +113,8 @@ def _manifest_view(
         product=manifest.product, table=manifest.target.table, kind=manifest.kind, reason=manifest.reason,
         requested_by=requester, order=manifest.order, grain=manifest.target.grain.value,
         partitions=manifest.partitions, chunks=tuple(map(_chunk_view, manifest.chunks)),
-        inputs=tuple(map(_input_view, manifest.inputs)), verdicts=verdicts, estimate=_estimate_view(manifest.estimate),
+        inputs=tuple(_input_view(pin, manifest.target.grain) for pin in manifest.inputs), verdicts=verdicts,
+        estimate=_estimate_view(manifest.estimate),
         refs=(
             base_tag(name), *sorted({tag for _, tag in input_tags(name, manifest.inputs)}), GUARD,
             *([f"table {manifest.target.shadow}"] if manifest.target.shadow else []), run_branch(name),
@@ -113,6 +129,7 @@ def _manifest_view(
         gate={
             "checks": len(manifest.checks), "reconciliations": len(manifest.reconcile),
             "comparisons": len(manifest.compare), **_count_controls(manifest),
+            **({"distributions": len(manifest.distribution)} if manifest.distribution else {}),
         },
         consumers=manifest.consumers, untouched_partitions=untouched, new_partitions=new,
         overrides={override.rule: override.why for override in manifest.overrides},
@@ -127,6 +144,7 @@ def _manifest_view(
         restored=to_plain(manifest.restored) if manifest.restored else None,
         rewrite=to_plain(manifest.target.rewrite) if manifest.target.rewrite else None,
         rules_changed=read_rule_changes(workspace, manifest),
+        touches=find_touches(workspace, manifest.product, manifest.partitions),
     )  # fmt: skip
 
 
@@ -143,8 +161,9 @@ def publish_view(publish: Publish) -> dict[str, Any]:
 
 
 def _count_controls(manifest: Manifest) -> dict[str, int]:
-    """Number of control rules, of control partitions, and of planned partitions with too few controls."""
-    controls, least = manifest.control_partitions, max((rule.least for rule in manifest.control), default=0)
+    """Number of control rules, of control partitions, and of planned partitions with too few of them."""
+    beside = [rule.least for rule in manifest.distribution if rule.against == "control"]
+    controls, least = manifest.control_partitions, max([0, *(rule.least for rule in manifest.control), *beside])
     return {
         "controls": len(manifest.control),
         "control_partitions": len({name for names in controls.values() for name in names}),
@@ -159,11 +178,6 @@ def failures_view(chunks: Iterable[ChunkRecord]) -> tuple[Mapping[str, Any], ...
         for c in chunks
         if c.state in (ChunkState.FAILED, ChunkState.QUARANTINED)
     )
-
-
-def counts_view(counts: ChunkCounts) -> RunCounts:
-    """Number of chunks by state."""
-    return RunCounts(counts.total, counts.done, counts.running, counts.failed, counts.quarantined, counts.pending)
 
 
 def _chunk_view(chunk: Chunk) -> ChunkView:
@@ -183,12 +197,14 @@ def _estimate_view(found: Estimate) -> EstimateView:
     return EstimateView(found.rows, found.bytes, middle, found.usd, found.seconds_low, found.seconds_high, found.basis)
 
 
-def _input_view(pin: InputPin) -> InputView:
+def _input_view(pin: InputPin, grain: Grain) -> InputView:
     is_table = pin.kind == "table"
     return InputView(
         pin.name, pin.location if is_table else None, None if is_table else pin.location, pin.snapshot_id,
         pin.file_count, pin.rows, pin.bytes, pin.input_partitions, pin.reference, pin.own,
         _partitions_by_era(pin), tuple(f"{rule.name} ({rule.action})" for rule in pin.row_rules), pin.version,
+        "" if pin.partition is None else rule_of_pin(pin, grain).input_grain.value,
+        tuple(SnapshotView(span.snapshot_id, span.partitions) for span in pin.snapshots),
     )  # fmt: skip
 
 

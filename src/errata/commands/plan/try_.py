@@ -14,12 +14,12 @@ from dataclasses import replace
 from errata.approval.permissions import require_role
 from errata.commands.plan.plan import draft_plan
 from errata.commands.plan.show import refused_view
-from errata.errors import ChunkError, ErrataError, OutOfMemory, PlanRefused
+from errata.errors import ChunkError, ErrataError, OutOfMemory, PlanRefused, UsageError
 from errata.gate.diff.movements import build_metric_moves
 from errata.gate.verdict.findings import CandidateSummary
 from errata.gate.verdict.judge import judge_candidate
 from errata.model.audit import Actor
-from errata.model.manifest import Chunk, Override, count_untouched_partitions
+from errata.model.manifest import Chunk, Manifest, Override, count_untouched_partitions
 from errata.model.partition import format_partition_list, format_ranges
 from errata.model.product import Role
 from errata.planning.build import Plan
@@ -33,6 +33,7 @@ from errata.workspace import Workspace
 
 _ENFORCED_RULES = frozenset({"schema", "source-missing"})
 _ALL_ROLES = tuple(Role)
+_MAX_SPANS = 5
 
 
 def try_partitions(
@@ -44,7 +45,8 @@ def try_partitions(
     workspace.product(product)  # a name that is not known is refused before anything starts
     workspace.narrate("reading the tables while Spark starts")
     workspace.engines.start_early()
-    plan = draft_plan(workspace, _build_request(product, actor, partitions))
+    with workspace.ledger.or_empty() as ledger:
+        plan = _draft_trial(replace(workspace, ledger=ledger), _build_request(product, actor, partitions))
     manifest = plan.manifest
     if manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
@@ -52,13 +54,14 @@ def try_partitions(
             f"the trial was refused: {'; '.join(f'{verdict.rule}: {verdict.message}' for verdict in refused)}",
             state="nothing was computed",
             hint="\n".join(dict.fromkeys(line for verdict in refused for line in verdict.look[:1])),
-            plan=refused_view(workspace.product(product), replace(plan, verdicts=_leave_out_overridden(plan))),
+            plan=refused_view(workspace, replace(plan, verdicts=_leave_out_overridden(plan))),
         )
     # imported late: the SQL parser takes half a second to import
     from errata.gate.measure.scan_plan import compile_plan
 
     workspace.narrate(f"computing {format_ranges(manifest.target.grain, manifest.partitions)}")
     chunk = Chunk(TRIAL, manifest.partitions, 0, 0)
+    _refuse_several_snapshots(manifest)
     work = ChunkWork(TRIAL, manifest, plan.digest, chunk, TRIAL, plan.parts)
     base = manifest.target.base_snapshot_id
     with _told_for_a_trial(work):
@@ -91,6 +94,27 @@ def try_partitions(
             build_metric_moves(manifest, numbers, manifest.partitions),
         ),
     )
+
+
+def _draft_trial(workspace: Workspace, request: Request) -> Plan:
+    try:
+        return draft_plan(workspace, request)
+    except UsageError as error:
+        error.hint = error.hint or "errata try --help"
+        raise
+
+
+def _refuse_several_snapshots(manifest: Manifest) -> None:
+    """Refuse partitions that read an input at different snapshots: a trial computes them together."""
+    for pin in manifest.inputs:
+        if pin.snapshots:
+            spans = [format_ranges(manifest.target.grain, span.partitions) for span in pin.snapshots]
+            raise UsageError(
+                f"the trial was refused; {pin.name} ({pin.reference}) is read at {len(spans)} snapshots, and a trial "
+                f"reads one: {'; '.join(spans[:_MAX_SPANS])}{' …' if len(spans) > _MAX_SPANS else ''}",
+                state="nothing was computed",
+                hint=f"errata try {manifest.product} {pin.snapshots[0].partitions[0]}",
+            )
 
 
 @contextmanager

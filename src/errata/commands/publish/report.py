@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from errata.approval.release import find_release_digest
-from errata.commands.look.status import build_status, show_plan
+from errata.commands.look.status import build_status
+from errata.commands.plan.show import show_plan
 from errata.commands.publish.validate import recorded_verdict_view
 from errata.commands.situation import suggest_steps
 from errata.errors import RunExpired, StateRefused

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from errata.approval.permissions import require_person, require_role
 from errata.commands.situation import hint_next_step
-from errata.errors import PublishConflict, RunExpired, StateRefused, UsageError
+from errata.errors import PublishConflict, RunExpired, StateRefused
 from errata.gate.measure.names import content_columns
 from errata.ledger import PartitionState, PublicationRecord, RunRecord
 from errata.model.audit import Actor
@@ -30,6 +30,7 @@ from errata.publishing.replacement import Replacement, ReplacementResult, commit
 from errata.publishing.selection import audit_conflicts, select_partitions
 from errata.publishing.side_tables import roll_back_side_table
 from errata.publishing.sweep import sweep_refs
+from errata.text.escape import require_reason
 from errata.views import HazardView, RollbackView
 from errata.workspace import RunContext, Workspace
 
@@ -45,8 +46,7 @@ def roll_back_run(
 ) -> RollbackView:
     """Restore the content that the chosen partitions had before this run was published, as a new commit."""
     started = time.monotonic()
-    if not reason.strip():
-        raise UsageError("a rollback without a reason was refused; say why with --reason")
+    require_reason("a rollback", reason, f"errata rollback {run_id}")
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "rollback", run.run_id, persons=True)
     require_person(workspace, actor, (Role.PUBLISHER,), "rollback", run.run_id)
@@ -256,7 +256,7 @@ def _unpublished_error(
     if out:
         hint = f'errata rollback {run.run_id} --partitions {format_partition_list(grain, out)} --reason "…"'
     elif RunState.CANCELLED in RUN_MOVES[run.state]:
-        hint = f"errata cancel {run.run_id} ends it"
+        hint = f'errata cancel {run.run_id} --reason "…"'
     else:
         hint = f"errata status {run.run_id}"
     return StateRefused(

@@ -15,7 +15,7 @@ from errata.commands.situation import hint_next_step
 from errata.errors import NeedsAcceptance, StateRefused, ValidationRejected
 from errata.failpoints import failpoint
 from errata.gate.candidate import assemble_candidate, describe_candidate, measure_candidate, require_adopted_chunks
-from errata.gate.threshold_changes import RULES, change_thresholds, read_threshold_changes, with_current_thresholds
+from errata.gate.threshold_changes import change_thresholds, list_rules, read_threshold_changes, with_current_thresholds
 from errata.gate.verdict.acceptance import find_open_warnings, format_accept_command
 from errata.gate.verdict.findings import BLOCK, CandidateSummary
 from errata.gate.verdict.judge import Verdict, judge_candidate
@@ -230,7 +230,7 @@ def _record_verdict(context: RunContext, candidate: CandidateRecord, judge: _Jud
     checks: tuple[Mapping[str, Any], ...] = tuple(to_plain(check) for check in verdict.checks)
     before = context.ledger.candidates.latest_verdict(run.run_id, run.partitions)
     rules = with_current_thresholds(context.workspace, run, context.widen().manifest)
-    thresholds = digest_of([*(getattr(rules, name) for name in RULES), [to_plain(a) for a in accepted]])
+    thresholds = digest_of([*list_rules(rules), [to_plain(a) for a in accepted]])
     already = (
         before is not None
         and (before.candidate_n, before.thresholds_digest) == (candidate.n, thresholds)

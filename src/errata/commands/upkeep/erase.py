@@ -17,6 +17,7 @@ from errata.failpoints import failpoint
 from errata.gate.diff.kept_diff import discard_kept_diffs
 from errata.model.audit import Actor
 from errata.model.product import Role
+from errata.text.escape import require_reason
 from errata.views import ErasedView, ListedView
 from errata.workspace import Workspace
 
@@ -24,7 +25,7 @@ from errata.workspace import Workspace
 def erase_person(workspace: Workspace, actor: Actor, name: str, reason: str) -> ErasedView:
     """Erase the name behind a pseudonym; audited under the pseudonym, and the audit chain stays valid."""
     require_role(workspace, actor, (Role.APPROVER,), "erase-person")
-    _require_reason(reason)
+    require_reason("an erasure", reason, f"errata audit erase-person {shlex.quote(name)}")
     done = workspace.ledger.people.erase(name, reason, actor)
     warnings = [done.remains] if done.remains else []
     if done.accounts:
@@ -39,8 +40,9 @@ def erase_person(workspace: Workspace, actor: Actor, name: str, reason: str) -> 
 
 def add_erased_subjects(workspace: Workspace, actor: Actor, subjects: Collection[str], reason: str) -> ListedView:
     """Add subjects to the list of erased subjects. Their ids appear in no audit entry or message."""
+    workspace.ledger.create()
     require_role(workspace, actor, (Role.APPROVER,), "erase add")
-    _require_reason(reason)
+    require_reason("an erasure", reason, "errata erase add --from FILE")
     if any(not subject.strip() for subject in subjects):
         raise UsageError(
             "an empty id was refused; expected a value of the columns that products name under subjects",
@@ -76,8 +78,3 @@ def add_erased_subjects(workspace: Workspace, actor: Actor, subjects: Collection
         products={name: tuple(columns) for name, columns in sorted(honoured.items())},
         judge_again=tuple(judged) if added else (),
     )
-
-
-def _require_reason(reason: str) -> None:
-    if not reason.strip():
-        raise UsageError("an erasure without a reason was refused; expected --reason, because it is kept")

@@ -70,6 +70,18 @@ def locate_partition(path: str, grain: Grain, partition: str | None) -> FileLoca
     return FileLocation("/".join(fixed), tuple(globs))
 
 
+def locate_marker(place: FileLocation, grain: Grain, partition: str, marker: str) -> str:
+    """The path of a partition's marker: a file in the directory of its files, which may have subdirectories.
+
+    >>> locate_marker(FileLocation("raw/2026-01-01", ("*.parquet",)), Grain.DAY, "2026-01-01", "_SUCCESS")
+    'raw/2026-01-01/_SUCCESS'
+    >>> locate_marker(FileLocation("raw/2026-01-01.parquet", ()), Grain.DAY, "2026-01-01", "{day}.done")
+    'raw/2026-01-01.done'
+    """
+    directory = place.directory if place.segments else place.directory.rpartition("/")[0]
+    return f"{directory}/{_fill_placeholders(marker, grain, partition, is_glob=False)}"
+
+
 def pattern_root(path: str) -> str:
     """The directory above everything that differs between partitions."""
     fixed: list[str] = []

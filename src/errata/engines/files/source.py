@@ -18,6 +18,7 @@ from typing import Any
 from errata.engines.files.footers import Footer, read_footers
 from errata.engines.files.pattern import (
     FileLocation,
+    locate_marker,
     locate_partition,
     matches,
     partitions_from_names,
@@ -32,7 +33,7 @@ from errata.model.manifest import SourceFile
 from errata.model.near_miss import NearMiss
 from errata.model.partition import WHOLE, Grain
 from errata.model.product import S3, Input
-from errata.ports.tables import InputReader, InputState, PartitionSize
+from errata.ports.tables import Arrival, FileTimes, InputReader, InputState, PartitionSize
 
 _LIST_ONCE_FROM = 16
 """From this many partitions on, an object store is listed once, recursively from the pattern's root."""
@@ -81,6 +82,33 @@ class FileSource:
             schemas=schemas,
             unreadable={path: footer.problem for path, footer in footers.items() if footer.problem},
             near_miss=None if missing is None else self._search(source.files, scheme, _join(places[missing])),
+            arrival=self._read_arrival(scheme, source, grain, places, found),
+        )
+
+    def _read_arrival(
+        self,
+        scheme: str,
+        source: Input,
+        grain: Grain,
+        places: Mapping[str, FileLocation],
+        found: Mapping[str, Sequence[Any]],
+    ) -> Arrival | None:
+        """When markers and files were written; the listing has the times of the files."""
+        if source.complete is None:
+            return None
+        marker = source.complete.marker
+        if marker is None:
+            return Arrival()  # footers were read, so every row is counted
+        paths = {name: locate_marker(place, grain, name, marker) for name, place in places.items()}
+        infos = dict(zip(paths, self._get_file_infos(scheme, list(paths.values())), strict=True))
+        return Arrival(
+            {
+                name: FileTimes(
+                    info.mtime_ns if info.type.name == "File" else None,
+                    max((one.mtime_ns for one in found.get(name, ())), default=None),
+                )
+                for name, info in infos.items()
+            }
         )
 
     def find_near_miss(self, source: Input) -> NearMiss | None:

@@ -48,24 +48,37 @@ JSON_OPTIONS = {
 }
 
 
-def partition_unit(column: str, column_type: str, grain: Grain) -> Column:
-    """A cheap value to group by, equal for two rows exactly if their partition texts are equal."""
+def partition_unit(column: str, column_type: str, grain: Grain, stored: Grain | None = None) -> Column:
+    """A cheap value to group by, equal for two rows exactly if their partition texts are equal.
+
+    ``stored`` is the grain of the texts in a text column, if they are finer than the grain.
+    """
     _refuse_mismatch(column, column_type, grain)
     value = F.col(quoted(column))
+    if _is_cut(column_type, grain, stored):
+        return F.substring(value, 1, grain.width)
     if is_its_own_unit(column_type, grain):
         return value
     return value.cast("date") if grain is Grain.DAY else F.date_trunc(str(grain), value)
 
 
-def is_its_own_unit(column_type: str, grain: Grain) -> bool:
+def is_its_own_unit(column_type: str, grain: Grain, stored: Grain | None = None) -> bool:
     """Whether all rows of a partition have the same value in the partition column."""
+    if _is_cut(column_type, grain, stored):
+        return False
     return not grain.is_time or column_type == "string" or (column_type == "date" and grain is Grain.DAY)
 
 
-def partition_text(column: str, column_type: str, grain: Grain) -> Column:
-    """The canonical text of a row's partition; ``null`` if the column is NULL."""
+def _is_cut(column_type: str, grain: Grain, stored: Grain | None) -> bool:
+    return column_type == "string" and stored is not None and stored is not grain
+
+
+def partition_text(column: str, column_type: str, grain: Grain, stored: Grain | None = None) -> Column:
+    """The canonical text of a row's partition; ``null`` if the column is NULL. See :func:`partition_unit`."""
     _refuse_mismatch(column, column_type, grain)
     value = F.col(quoted(column))
+    if _is_cut(column_type, grain, stored):
+        value = F.substring(value, 1, grain.width)
     if column_type == "string":
         text = value if grain.is_time else _encode_value_text(value)
     elif grain.is_time and not (column_type == "date" and grain is Grain.DAY):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from errata.model.manifest import Manifest, TargetPin
-from errata.model.product import Check, Comparison, Control, Metric, Reconciliation
+from errata.model.product import Check, Comparison, Control, Distribution, Metric, Reconciliation
 from errata.ports.measure import ROW_COUNT
 
 RESERVED = frozenset({"accounting", "adopted", "completeness", "empty", "foreign", "quarantine", "schema"})
@@ -33,6 +33,16 @@ def control_measure(rule: Control) -> str:
 def compare_measure(rule: Comparison) -> str:
     """Name of a comparison's measurement, in the candidate and in the prior output."""
     return f"compare.{rule.name}"
+
+
+def shares_measure(rule: Distribution) -> str:
+    """Name of the measurement with the rows of each value of a column."""
+    return f"distribution.{rule.name}"
+
+
+def quantile_measure(rule: Distribution, quantile: str) -> str:
+    """Name of one quantile's measurement."""
+    return f"distribution.{rule.name} {quantile}"
 
 
 def content_columns(manifest: Manifest) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Compile the rules of a run manifest into one measure plan. Pure.
 
-Each table has one set of aggregates grouped by partition, at most one two-level aggregate for uniqueness and at most
-one aggregate for all reconciliations with groups, so the number of scans does not depend on the number of checks. The
+Each table has one set of aggregates grouped by partition, at most one two-level aggregate for uniqueness, one for all
+reconciliations with groups and one for all shares, so the number of scans does not depend on the number of checks. The
 prior output is counted and compared; its checksum is computed only for a diff. Control partitions are read from the
 prior output too, in their own scan: they lie outside the scope, so nothing is read twice.
 
@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 
 from errata.errors import UsageError
 from errata.gate.measure.checks import build_check_scan
+from errata.gate.measure.distribution import DistributionScan, build_distribution_scan
 from errata.gate.measure.names import RESERVED, compare_measure, content_columns, control_measure
 from errata.gate.measure.reconcile import build_grouped_totals, build_partition_totals
 from errata.gate.rules.expressions import parse_aggregate
@@ -42,28 +43,40 @@ def compile_plan(manifest: Manifest) -> MeasurePlan:
         for c in manifest.control
     }
     groups = build_grouped_totals(manifest.reconcile, "target", types)
+    spread = build_distribution_scan(manifest)
+    earlier, beside = (build_distribution_scan(manifest, against) for against in ("prior", "control"))
     return MeasurePlan(
         (
             Scan(
                 CANDIDATE,
-                {**count, **checks.aggregates, **totals, **compared, **controlled},
+                {**count, **checks.aggregates, **totals, **compared, **controlled, **spread.quantiles},
                 checks.unique,
                 content,
                 groups,
                 unique_in_run=checks.unique_in_run,
                 lookups=checks.lookups,
+                shares=spread.shares,
+                estimated=spread.estimated,
             ),
-            Scan(PRIOR, count | compared),
-            *_iterate_control_scans(manifest, count | controlled),
+            Scan(PRIOR, {**count, **compared, **earlier.quantiles}, shares=earlier.shares, estimated=earlier.estimated),
+            *_iterate_control_scans(manifest, {**count, **controlled}, beside),
             *_iterate_input_scans(manifest, count),
         )
     )
 
 
-def _iterate_control_scans(manifest: Manifest, aggregates: Mapping[str, str]) -> Iterable[Scan]:
+def _iterate_control_scans(
+    manifest: Manifest, aggregates: Mapping[str, str], spread: DistributionScan
+) -> Iterable[Scan]:
     controls = {name for partition in manifest.partitions for name in manifest.control_partitions.get(partition, ())}
-    if manifest.control and controls:
-        yield Scan(CONTROL, aggregates, partitions=sort_oldest_first(manifest.target.grain, controls))
+    if controls and (manifest.control or spread.quantiles or spread.shares):
+        yield Scan(
+            CONTROL,
+            {**aggregates, **spread.quantiles},
+            partitions=sort_oldest_first(manifest.target.grain, controls),
+            shares=spread.shares,
+            estimated=spread.estimated,
+        )
 
 
 def _iterate_input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterable[Scan]:
@@ -80,6 +93,12 @@ def _iterate_input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterab
                 "because reference data is not cut to the partitions",
                 hint="per: run compares the whole input with the whole output of the run",
                 key="per",
+            )
+        if pins[rule.input].partition is None and pins[rule.input].snapshots:
+            raise UsageError(
+                f"reconcile {rule.name}: input {rule.input} was refused; expected an input that is read at one "
+                f"snapshot, found {len(pins[rule.input].snapshots)}, because reference is {pins[rule.input].reference}",
+                key="input",
             )
     for name in sorted({rule.input for rule in manifest.reconcile}):
         rules = [rule for rule in manifest.reconcile if rule.input == name]
@@ -106,6 +125,7 @@ def _refuse_names(manifest: Manifest) -> None:
     names.update(rule.name for rule in manifest.reconcile)
     names.update(rule.name for rule in manifest.compare)
     names.update(rule.name for rule in manifest.control)
+    names.update(rule.name for rule in manifest.distribution)
     for name, times in names.items():
         if times > 1 or name in RESERVED:
             why = "is taken by Errata itself" if name in RESERVED else f"is used {times} times"

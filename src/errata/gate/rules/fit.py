@@ -13,7 +13,7 @@ from errata.errors import UsageError
 from errata.gate.rules.literals import TIMES, BadLiteral, is_nested, is_number, parse_literal
 from errata.gate.rules.patterns import refuse_pattern
 from errata.model.manifest import InputPin, Manifest
-from errata.model.product import PII_KINDS, Check, Metric
+from errata.model.product import PII_KINDS, Check, Distribution, Metric
 
 Types = Mapping[str, str]
 
@@ -21,6 +21,28 @@ Types = Mapping[str, str]
 def refuse_misfit(check: Check, manifest: Manifest) -> None:
     """Raise ``UsageError`` when a check cannot be measured; its field ``key`` is the product file key at fault."""
     _FIT_CHECKS[check.metric](check, manifest)
+
+
+def refuse_distribution(rule: Distribution, types: Types) -> None:
+    """Raise ``UsageError`` when a column is not there, or its values have no quantiles or are no categories."""
+    what, kind = f"distribution {rule.name}", types.get(rule.column)
+    if kind is None:
+        raise UsageError(
+            f"{what}: expected a column of the target, found {rule.column}",
+            hint=f"columns are: {', '.join(types)}",
+            key="column",
+        )
+    if rule.quantiles and not is_number(kind):
+        raise UsageError(f"{what}: expected a column of numbers, found {rule.column} {kind}", key="column")
+    if rule.shares and not (kind in _CATEGORIES or kind.startswith("decimal")):
+        raise UsageError(
+            f"{what}: expected a column whose values are categories ({', '.join(_CATEGORIES)} or decimal), found "
+            f"{rule.column} {kind}",
+            key="column",
+        )
+
+
+_CATEGORIES = ("string", "boolean", "int", "long", "date")
 
 
 def require_columns(check: Check, types: Types) -> tuple[str, ...]:

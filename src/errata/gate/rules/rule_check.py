@@ -12,11 +12,11 @@ from typing import Any
 
 from errata.errors import UsageError
 from errata.gate.measure.names import RESERVED
-from errata.gate.rules.fit import find_input_types, refuse_misfit
+from errata.gate.rules.fit import find_input_types, refuse_distribution, refuse_misfit
 from errata.model.manifest import FORMAT, Code, Estimate, InputPin, Manifest, TargetPin
-from errata.model.product import Check, Limits, Metric, Product, Reconciliation
+from errata.model.product import Check, Distribution, Limits, Metric, Product, Reconciliation
 
-SECTIONS = ("checks", "reconcile", "compare", "control")
+SECTIONS = ("checks", "reconcile", "compare", "control", "distribution")
 """Sections of a product file whose rules are measured."""
 
 
@@ -110,6 +110,9 @@ def _iterate_refusals(section: str, rule: Any, manifest: Manifest) -> Iterator[U
 def _check_rule(section: str, rule: Any, manifest: Manifest) -> None:
     if isinstance(rule, Check) and rule.metric is not Metric.EXPRESSION and rule.name not in RESERVED:
         refuse_misfit(rule, manifest)
+        return
+    if isinstance(rule, Distribution) and rule.name not in RESERVED:
+        refuse_distribution(rule, manifest.target.columns)
         return
     from errata.gate.measure.scan_plan import compile_plan
 

@@ -22,7 +22,7 @@ from errata.gate.verdict.findings import (
     round_percent,
 )
 from errata.gate.verdict.thresholds import Limit
-from errata.model.product import Comparison
+from errata.model.product import Comparison, Distribution
 from errata.ports.measure import CANDIDATE, PRIOR
 from errata.views.checks import CheckResult
 
@@ -44,13 +44,9 @@ def judge_comparison(rule: Comparison, partition: str, numbers: MeasurementIndex
         level = OK if is_same_text(old.value, new.value) else BLOCK if is_lost else WARN
         return CheckResult(rule.name, partition, new.value, level, f"{rule.metric} was {old.value}, is {new.value}")
     change = after - before
-    level = max(
-        (_judge_limit(limit, worst, change, before) for limit, worst in _parse_limits(rule)),
-        key=SEVERITY.index,
-        default=OK,
-    )
+    level = judge_limits(rule, change, before)
     words = ", ".join(
-        f"{'warns' if worst == WARN else 'blocks'} above {limit.text}" for limit, worst in _parse_limits(rule)
+        f"{'warns' if worst == WARN else 'blocks'} above {limit.text}" for limit, worst in parse_limits(rule)
     )
     percent = round_percent(change * 100 / before.copy_abs()) if before else None
     moved = (
@@ -60,7 +56,14 @@ def judge_comparison(rule: Comparison, partition: str, numbers: MeasurementIndex
     return CheckResult(rule.name, partition, None if percent is None else f"{percent}%", level, message)
 
 
-def _parse_limits(rule: Comparison) -> list[tuple[Limit, str]]:
+def judge_limits(rule: Comparison | Distribution, change: Decimal, before: Decimal) -> str:
+    """The level of a change by the limits of its rule."""
+    levels = (_judge_limit(limit, worst, change, before) for limit, worst in parse_limits(rule))
+    return max(levels, key=SEVERITY.index, default=OK)
+
+
+def parse_limits(rule: Comparison | Distribution) -> list[tuple[Limit, str]]:
+    """The limits of a rule, each with the level beyond it."""
     return [(Limit.parse(text), worst) for text, worst in ((rule.warn, WARN), (rule.block, BLOCK)) if text is not None]
 
 

@@ -17,6 +17,7 @@ from errata.gate.verdict.builtin import judge_partition, judge_whole_candidate
 from errata.gate.verdict.checks import judge_check
 from errata.gate.verdict.compare import judge_comparison
 from errata.gate.verdict.control import judge_control
+from errata.gate.verdict.distribution import judge_distribution
 from errata.gate.verdict.findings import BLOCK, WARN, CandidateSummary, MeasurementIndex
 from errata.gate.verdict.reconcile import index_groups, judge_reconciliation
 from errata.gate.verdict.row_counts import judge_rows
@@ -87,4 +88,6 @@ def _iterate_results(
             yield judge_comparison(comparison, partition, numbers)
         for control in manifest.control:
             yield judge_control(control, partition, manifest, numbers)
+        for distribution in manifest.distribution:
+            yield judge_distribution(distribution, partition, manifest, numbers)
     yield from judge_rows(manifest, numbers, facts)

@@ -14,6 +14,7 @@ from decimal import Decimal
 from errata.gate.verdict.findings import BLOCK, OK, SEVERITY, WARN, CandidateSummary, MeasurementIndex
 from errata.gate.verdict.row_account import CHUNK, RowAccount, build_account, chunk_measure
 from errata.gate.verdict.thresholds import Limit
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest
 from errata.model.partition import WHOLE
 from errata.model.product.eras import QUARANTINE, RowLimits
@@ -53,6 +54,7 @@ class _InputAccounts:
             if scope == input_scope(pin.name):
                 known[partition].append(one)
         self.pin = pin
+        self.rule = rule_of_pin(pin, manifest.target.grain).without_look
         self.numbers = numbers
         planned = (WHOLE,) if pin.partition is None else manifest.partitions
         self.accounts = {name: build_account(numbers, pin.name, name, known) for name in planned}
@@ -71,6 +73,11 @@ class _InputAccounts:
             return account.read
         return self.numbers.rows(input_scope(self.pin.name), partition)
 
+    def count_held(self, partition: str) -> int:
+        """Rows of a partition according to the files themselves."""
+        names = (partition,) if partition == WHOLE else self.rule.list_reads([partition])
+        return sum(self.pin.counts.get(name, 0) for name in names)
+
     def chunk_of(self, partition: str) -> str | None:
         """The chunk that computed a partition."""
         found = self.numbers.get(input_scope(self.pin.name), partition, CHUNK)
@@ -88,7 +95,7 @@ def _judge_accounts(partition: str, books: list[_InputAccounts], facts: Candidat
     for book in books:
         account, name = book.accounts[partition], book.pin.name
         told.append(f"{name}: {_describe_account(account)}")
-        wrong += [f"{name}: {problem}" for problem in _iterate_problems(book.pin, partition, account, facts)]
+        wrong += [f"{name}: {problem}" for problem in _iterate_problems(book, partition, facts)]
     place = None if partition == WHOLE else partition
     total = sum(book.accounts[partition].quarantined + book.accounts[partition].set_aside for book in books)
     return CheckResult(ACCOUNTING, place, str(total), BLOCK if wrong else OK, "; ".join(wrong or told))
@@ -104,7 +111,8 @@ def _describe_account(account: RowAccount) -> str:
     )
 
 
-def _iterate_problems(pin: InputPin, partition: str, account: RowAccount, facts: CandidateSummary) -> Iterator[str]:
+def _iterate_problems(book: _InputAccounts, partition: str, facts: CandidateSummary) -> Iterator[str]:
+    pin, account = book.pin, book.accounts[partition]
     if not pin.is_screened:
         return
     if account.read is None or account.used is None:
@@ -112,8 +120,8 @@ def _iterate_problems(pin: InputPin, partition: str, account: RowAccount, facts:
         return
     if account.read != account.used + account.quarantined + account.suppressed:
         yield f"{_describe_account(account)}, which does not balance"
-    if pin.counts and account.read != pin.counts.get(partition, 0):
-        yield f"{account.read} rows were read, its files hold {pin.counts.get(partition, 0)} by their own account"
+    if pin.counts and account.read != (held := book.count_held(partition)):
+        yield f"{account.read} rows were read, its files hold {held} by their own account"
     if account.set_aside > account.used:
         yield f"the transform set {account.set_aside} rows aside, of {account.used} that are counted as used"
     if facts.is_trial:

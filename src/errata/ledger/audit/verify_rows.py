@@ -120,7 +120,7 @@ def _compare_other_tables(conn: Connection, account: AuditReplay) -> Iterator[Di
 def _compare_plans(conn: Connection, _: AuditReplay) -> Iterator[Difference]:
     """Compare scope, reason and planned chunks of each run with its manifest; chunks added later are left out."""
     chunk, manifest, run = definition.chunk, definition.manifest, definition.run
-    wanted = select(run.c.run_id, run.c.partitions, run.c.reason, manifest.c.content)
+    wanted = select(run.c.run_id, run.c.partitions, run.c.reason, run.c.supersedes, manifest.c.content)
     query = wanted.join(manifest, manifest.c.digest == run.c.manifest_digest)
     for row in conn.execute(query.order_by(run.c.run_id)).all():
         try:
@@ -128,7 +128,9 @@ def _compare_plans(conn: Connection, _: AuditReplay) -> Iterator[Difference]:
             planned = {one["chunk_id"]: list(one["partitions"]) for one in sealed["chunks"]}
         except (ValueError, KeyError, TypeError):
             continue  # no longer a plan: reading the manifest raises, because its digest differs
-        for name, stored in (("partitions", _parse_json(row.partitions)), ("reason", row.reason)):
+        sealed.setdefault("supersedes", None)
+        copied = {"partitions": _parse_json(row.partitions), "reason": row.reason, "supersedes": row.supersedes}
+        for name, stored in copied.items():
             if name in sealed and sealed[name] != stored:
                 yield Difference(None, f"run {row.run_id} has other {name} than its manifest")
         own = select(chunk.c.chunk_id, chunk.c.partitions).where(chunk.c.run_id == row.run_id, chunk.c.origin.is_(None))

@@ -62,7 +62,6 @@ class Database:
         self,
         url: str,
         *,
-        create: bool = True,
         redact: Callable[[str], str] = str,
         wrapping: WrappingKeyLoader | None = None,
         busy_seconds: float = 60.0,
@@ -77,7 +76,8 @@ class Database:
         self._opened = False
         self._shared: ContextVar[Connection | None] = ContextVar("shared_connection", default=None)
         self._clock, self._head = text(self.dialect.clock), text(self.dialect.head)
-        self.engine = self.dialect.connect(create=create)
+        self._ledger_id: str | None = None
+        self.engine = self.dialect.connect()
         event.listen(self.engine, "begin", self._on_begin)
 
     @property
@@ -85,10 +85,28 @@ class Database:
         """Location of the ledger, for messages."""
         return self.dialect.place
 
+    def open(self, *, create: bool = False) -> str:
+        """Open the ledger and return its id; the first read or write does so as well.
+
+        Raises ``NotFound`` if there is none, unless ``create`` allows to make it.
+        """
+        if self._ledger_id is None:
+            from errata.ledger.db.migrate import migrate_ledger  # it imports this module
+
+            self._ledger_id = migrate_ledger(self, create=create)
+        return self._ledger_id
+
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` on one consistent view of the database."""
         shared = self._shared.get()
-        return work(shared) if shared is not None else self._run_with_retries(lambda: self.transact(work, write=False))
+        if shared is not None:
+            return work(shared)
+        self.open()
+        return self.peek(work)
+
+    def peek(self, work: Callable[[Connection], T]) -> T:
+        """Run ``work``, which only reads, on a database that may have no tables yet."""
+        return self._run_with_retries(lambda: self.transact(work, write=False))
 
     def read_together(self, work: Callable[[], T]) -> T:
         """Run ``work``, which only reads, with one transaction for all its reads in this thread.
@@ -109,6 +127,7 @@ class Database:
 
     def write(self, work: Callable[[Tx], T]) -> T:
         """Run ``work`` in one write transaction: it takes effect completely and once, or not at all."""
+        self.open()
         attempt = _WriteAttempt(self, work)
         return self._run_with_retries(attempt.run_once, lambda: attempt.sent is not None)
 

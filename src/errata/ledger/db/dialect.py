@@ -39,8 +39,16 @@ class Dialect(Protocol):
     patience: float
     """Seconds to wait for a server that went away."""
 
-    def connect(self, *, create: bool) -> Engine:
-        """Build an engine; ``create`` also makes the place for a new ledger where that is the client's task."""
+    def connect(self) -> Engine:
+        """Build an engine, which connects when it is first used."""
+        ...
+
+    def has_place(self) -> bool:
+        """Whether there is anything to connect to; False for a file that does not exist."""
+        ...
+
+    def make_place(self) -> None:
+        """Make what a new ledger needs before it can be created, where that is the client's task."""
         ...
 
     def begin(self, *, write: bool) -> tuple[str, ...]:

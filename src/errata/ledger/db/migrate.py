@@ -22,19 +22,23 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 
-def migrate_ledger(database: Database, *, create: bool = True) -> str:
-    """Migrate if needed; returns the ledger's id."""
-    found = database.read(_read_ledger_id)
+def migrate_ledger(database: Database, *, create: bool) -> str:
+    """Migrate if needed; returns the ledger's id. Raises ``NotFound`` if there is none and ``create`` is false."""
+    dialect = database.dialect
+    found = database.peek(_read_ledger_id) if dialect.has_place() else None
     if found is not None:
         return found
-    if not create and not database.read(_is_ledger):
+    if create:
+        dialect.make_place()
+    elif not (dialect.has_place() and database.peek(_is_ledger)):
         raise NotFound(
-            f"there is no ledger at {database.place}",
-            state="nothing was created",
-            hint="the first `errata plan` creates it; -C DIR picks another project",
+            f"there is no ledger yet at {database.place}, the ledger of errata.yaml",
+            state="nothing has been recorded there, and nothing was created; "
+            "if you have a ledger, correct ledger in errata.yaml; otherwise the first plan creates it",
+            hint="errata doctor",
         )
-    database.bare(lambda conn: _upgrade(conn, database.dialect))
-    made = database.read(_read_ledger_id)
+    database.bare(lambda conn: _upgrade(conn, dialect))
+    made = database.peek(_read_ledger_id)
     if made is None:
         raise SetupError(f"the ledger {database.place} has no usable schema after its migration")
     return made

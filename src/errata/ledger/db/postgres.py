@@ -93,7 +93,13 @@ class PostgresDialect:
         host = self._url.host or query.get("host") or "local socket"
         self.place = f"{host}{f':{url.port}' if url.port else ''}/{url.database or ''}"
 
-    def connect(self, *, create: bool) -> Engine:  # noqa: ARG002
+    def has_place(self) -> bool:
+        return True
+
+    def make_place(self) -> None:
+        pass
+
+    def connect(self) -> Engine:
         try:
             return create_engine(
                 self._url,

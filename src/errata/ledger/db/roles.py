@@ -20,8 +20,8 @@ _ERASED_COLUMNS = ("handle", "secret", "audit_seq")
 """Columns that the erasure of a person changes; the pseudonym stays."""
 
 _TEXT = """\
--- Roles of an Errata ledger in PostgreSQL. Run it in the ledger's database as a superuser, after the first command
--- with the owner's URL made the tables, and again after each upgrade. Running it twice changes nothing.
+-- Roles of an Errata ledger in PostgreSQL. Run it in the ledger's database as a superuser, after `errata ledger
+-- create` with the owner's URL made the tables, and again after each upgrade. Running it twice changes nothing.
 --
 -- {owner} owns the tables: it creates and migrates them, and it alone can lift a rule.
 -- {app} works: it adds to the audit and reads it, and can neither change, remove nor empty what was written.

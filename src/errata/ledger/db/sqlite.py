@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
-from errata.errors import ErrataError, LedgerUnavailable, NotFound, SetupError, StorageRefused
+from errata.errors import ErrataError, LedgerUnavailable, SetupError, StorageRefused
 from errata.ledger.db.dialect import FailureKind
 from errata.ledger.db.filesystem import refuse_network
 from errata.ledger.schema.trigger_sql import Trigger, build_sqlite_triggers
@@ -44,15 +44,14 @@ class SqliteDialect:
         self._url, self._path = url, path
         self.place = str(path)
 
-    def connect(self, *, create: bool) -> Engine:
-        refuse_network(self._path.parent)
-        if not create and not self._path.exists():
-            raise NotFound(
-                f"there is no ledger at {self._path}",
-                state="nothing was created",
-                hint="the first `errata plan` creates it; -C DIR picks another project",
-            )
+    def has_place(self) -> bool:
+        return self._path.exists()
+
+    def make_place(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
+
+    def connect(self) -> Engine:
+        refuse_network(self._path.parent)
         engine = create_engine(
             self._url,
             connect_args={} if "timeout" in self._url.query else {"timeout": _BUSY_TIMEOUT_SECONDS},

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from errata.ledger.privacy.pseudonyms import PersonalJson, PersonName, SealedText
 
-KNOWN_VERSIONS = ("0007", "0008", "0011")
+KNOWN_VERSIONS = ("0007", "0008", "0009", "0011")
 LATEST_VERSION = KNOWN_VERSIONS[-1]
 
 PARTIAL_INDEXES = {
@@ -134,7 +134,9 @@ run = Table(
     Column("state", Text, nullable=False),
     Column("updated_at", Text, nullable=False),
     _audit_seq_column(),
+    Column("supersedes", Text),  # as the manifest says, so that successors are found without reading manifests
     Index("ix_run_table_name", "table_name", "state"),
+    Index("ix_run_supersedes", "supersedes"),
 )
 
 approval = Table(

@@ -88,7 +88,7 @@ def _iterate_append_only() -> Iterator[Constraint]:
 
 
 _FIXED_COLUMNS = {
-    "run": "run_id manifest_digest product table_name partitions planned_by reason planned_at",
+    "run": "run_id manifest_digest product table_name partitions planned_by reason planned_at supersedes",
     "chunk": "run_id chunk_id position partitions rows bytes wave origin",
     "attempt": "run_id chunk_id fence owner host pid process_started started_at",
     "candidate": "run_id n branch digest at",

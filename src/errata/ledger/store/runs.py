@@ -73,6 +73,7 @@ class Runs(Store):
                 "state": RunState.PLANNED.value,
                 "updated_at": tx.at,
                 "audit_seq": entry.seq,
+                "supersedes": content.get("supersedes"),
             }
             tx.conn.execute(run_table.insert(), row)
             if chunks:
@@ -93,6 +94,12 @@ class Runs(Store):
         if states is not None:
             query = query.where(run_table.c.state.in_(sorted(state.value for state in states)))
         return self._read(lambda conn: tuple(run_from_row(row) for row in conn.execute(query)))
+
+    def list_successors(self, run_id: str) -> tuple[RunRecord, ...]:
+        """Runs that were planned to supersede this one, newest first."""
+        query = select(run_table).where(run_table.c.supersedes == run_id)
+        newest = query.order_by(run_table.c.planned_at.desc(), run_table.c.run_id)
+        return self._read(lambda conn: tuple(run_from_row(row) for row in conn.execute(newest)))
 
     def manifest_bytes(self, run_id: str, actor: Actor | None = None) -> bytes:
         """The sealed bytes; raises and audits when their hash is not the run's digest."""

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from errata.model.product.completeness import Completeness
 from errata.model.product.product import (
     LINEAGE_COLUMNS,
+    READ_AT_ITS_TIME,
     Freeze,
     Input,
     Merge,
@@ -18,13 +20,14 @@ from errata.model.product.product import (
     Waves,
     is_sql_file,
 )
-from errata.model.product.project import S3, Alarm, Catalog, Limits, Person, Project, Role
+from errata.model.product.project import S3, Alarm, Catalog, DbtSettings, Limits, Person, Project, Role
 from errata.model.product.rules import (
     INEXACT,
     PII_KINDS,
     Check,
     Comparison,
     Control,
+    Distribution,
     GroupKey,
     Metric,
     Reconciliation,
@@ -36,12 +39,16 @@ __all__ = [
     "INEXACT",
     "LINEAGE_COLUMNS",
     "PII_KINDS",
+    "READ_AT_ITS_TIME",
     "S3",
     "Alarm",
     "Catalog",
     "Check",
     "Comparison",
+    "Completeness",
     "Control",
+    "DbtSettings",
+    "Distribution",
     "Freeze",
     "GroupKey",
     "Input",

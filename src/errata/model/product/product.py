@@ -29,8 +29,9 @@ from errata.model.file_values import (
     YesNo,
 )
 from errata.model.partition import Grain
+from errata.model.product.completeness import Completeness
 from errata.model.product.eras import Era, RowLimits, RowRule
-from errata.model.product.rules import Check, Comparison, Control, Reconciliation
+from errata.model.product.rules import Check, Comparison, Control, Distribution, Reconciliation
 from errata.model.product.throttle import Signal, Throttle
 
 LINEAGE_COLUMNS = (
@@ -83,6 +84,10 @@ def is_sql_file(call: str) -> bool:
     return call.endswith(".sql")
 
 
+READ_AT_ITS_TIME = ("as_recorded", "as_decided")
+"""References whose snapshot depends on the partition that is computed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """What the transform reads: an Iceberg table, files with {partition} in the pattern, or its own earlier output."""
@@ -91,9 +96,19 @@ class Input:
     table: TableName | None = None
     files: Line | None = None
     partition: Column | None = None  # None: read whole (reference data)
+    grain: Annotated[
+        Grain | None,
+        Key("Grain of the input's partitions, if it is not the target's: a daily product of hourly files has hour."),
+    ] = None
     lookback: Duration = "0d"
     lookahead: Duration = "0d"
-    reference: Annotated[str, OneOf("as_recorded", "corrected_truth", "current", "as_decided")] | None = None
+    reference: Annotated[
+        Annotated[str, OneOf("as_recorded", "corrected_truth", "current", "as_decided")] | None,
+        Key(
+            "as_recorded: as it was at the end of each partition; as_decided: as the accepted run of each partition "
+            "read it; others: the newest snapshot, and rows say which meaning it has."
+        ),
+    ] = None
     # those staged by this run, before them those of its base
     own: Annotated[YesNo, Key("Read the product's own earlier partitions; needs lookback.")] = False
     columns: Annotated[
@@ -103,11 +118,20 @@ class Input:
     eras: tuple[Era, ...] = ()
     rows: tuple[RowRule, ...] = ()
     version: Annotated[Line | None, Key("Tag of the table (default: its newest snapshot).")] = None
+    complete: Annotated[
+        Completeness | None, Key("When a partition has all its rows. A plan that reads others is refused.")
+    ] = None
+    snapshot_id: Annotated[str | None, NOT_A_KEY] = None  # read it there, instead of at its newest snapshot
+
+    @property
+    def has_own_snapshots(self) -> bool:
+        """Whether each partition of the run reads it at a snapshot of its own."""
+        return self.reference in READ_AT_ITS_TIME
 
     @property
     def needs_schema(self) -> bool:
         """Whether planning must read the schemas of the source's files."""
-        return bool(self.columns or self.rows)
+        return bool(self.columns or self.rows or (self.complete and self.complete.rows_from))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +231,7 @@ class Product:
     reconcile: tuple[Reconciliation, ...] = ()
     compare: tuple[Comparison, ...] = ()
     control: tuple[Control, ...] = ()
+    distribution: tuple[Distribution, ...] = ()
     row_limits: Annotated[tuple[RowLimits, ...], NOT_A_KEY] = ()  # of quarantine, by input
     protect: Protect = field(default_factory=Protect)
     lineage_columns: Annotated[tuple[str, ...], NOT_A_KEY] = ()

@@ -120,6 +120,14 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True)
+class DbtSettings:
+    """A project of dbt that reads the tables."""
+
+    manifest: Annotated[Line, Key("The manifest.json in dbt's target directory, relative to errata.yaml.")]
+    """Absolute once loaded."""
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """Limits of one request; exceeding them needs a named override."""
 
@@ -157,6 +165,7 @@ class Project:
     erasure: ErasureSettings | None = None
     approval: ApprovalRules = field(default_factory=ApprovalRules)
     alarm: Alarm | None = None
+    dbt: Annotated[DbtSettings | None, Key("Models and exposures of dbt that read the tables.")] = None
     # value of each ``${NAME}``, and passwords written out in errata.yaml
     secrets: Annotated[Mapping[str, str], NOT_A_KEY] = field(default_factory=dict, repr=False)
     credentials: Annotated[tuple[str, ...], NOT_A_KEY] = field(default=(), repr=False)

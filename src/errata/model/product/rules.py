@@ -7,7 +7,19 @@ from enum import StrEnum
 from typing import Annotated
 
 from errata.model.file_keys import NOT_A_KEY, AtLeast, Key, OneOf
-from errata.model.file_values import Amount, Column, Count, Expression, InputName, LengthText, Line, ScalarText, Title
+from errata.model.file_values import (
+    Amount,
+    Column,
+    Count,
+    DecimalText,
+    Expression,
+    InputName,
+    LengthText,
+    Line,
+    ScalarText,
+    Title,
+    YesNo,
+)
 
 INEXACT = ("float", "double", "decimal")
 """Column types that may have a tolerance in a diff."""
@@ -129,3 +141,22 @@ class Control:
     least: Annotated[Count, Key("Fewer controls are a warning.")] = 3
     warn: str | None = "3.5"  # robust z-scores
     block: str | None = "8"
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """How the values of a column are distributed, compared with the previous output or with control partitions."""
+
+    name: Annotated[Title, Key(needed=False)]
+    column: Column
+    quantiles: Annotated[
+        tuple[DecimalText, ...], AtLeast(1), Key("Quantiles of a column of numbers, such as 0.5 and 0.95.")
+    ] = ()
+    shares: Annotated[YesNo, Key("Compare the share of rows that each value has.")] = False
+    against: Annotated[
+        str, OneOf("prior", "control"), Key("The previous output, or comparable partitions outside the run.")
+    ] = "prior"
+    reach: Annotated[int, NOT_A_KEY] = 4  # weeks around a day or hour, years around a month
+    least: Annotated[Count, Key("against control: fewer controls are a warning.")] = 3
+    warn: Annotated[Amount | None, Key("Largest change of a quantile, or percentage points of a share.")] = None
+    block: Annotated[Amount | None, Key("Largest change of a quantile, or percentage points of a share.")] = None

@@ -1,4 +1,4 @@
-"""Refuse rules whose results would expose values of classified columns: groups, freshness, minimum and maximum. Pure.
+"""Refuse rules whose results would expose values of classified columns: groups, quantiles, shares, minimum. Pure.
 
 Measurements are stored and shown to everyone who reads a verdict, so they cannot be masked afterwards. Counts and sums
 of classified columns are not values of a row and stay allowed.
@@ -26,13 +26,9 @@ def refuse_exposing_rules(product: Product, report: ProblemReport) -> None:
     hidden = {name.casefold(): name for name in product.classified}
     if not hidden:
         return
-    for n, check in enumerate(product.checks):
-        if check.metric is Metric.FRESHNESS:
-            for column in check.columns:
-                if column.casefold() in hidden:
-                    report.at(
-                        ("checks", n, "column"), "freshness shows the newest value, and this column is classified"
-                    )
+    for path, column, shows in _iterate_shown_columns(product):
+        if column.casefold() in hidden:
+            report.at(path, f"{shows}, and this column is classified")
     for path, text in _iterate_groups(product, report):
         if found := _find_classified(text, hidden):
             said = f"groups are named by their values, and {found} is classified; expected other columns"
@@ -44,6 +40,17 @@ def refuse_exposing_rules(product: Product, report: ProblemReport) -> None:
                 said = f"{picked[1].lower()}() shows a value of a row, and {found} is classified"
                 report.at(path, f"{said}; expected a count, a sum or another column")
                 break
+
+
+def _iterate_shown_columns(product: Product) -> Iterator[tuple[Path, str, str]]:
+    """Columns of which a rule shows values, and how."""
+    for n, check in enumerate(product.checks):
+        if check.metric is Metric.FRESHNESS:
+            for column in check.columns:
+                yield ("checks", n, "column"), column, "freshness shows the newest value"
+    for n, rule in enumerate(product.distribution):
+        shows = "shares are named by the values" if rule.shares else "a quantile shows a value of a row"
+        yield ("distribution", n, "column"), rule.column, shows
 
 
 def _iterate_groups(product: Product, report: ProblemReport) -> Iterator[tuple[Path, str]]:

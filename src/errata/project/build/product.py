@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
 from errata.errors import UsageError
 from errata.model.approval import ApprovalRules
-from errata.model.duration import count_steps
+from errata.model.graph.read_rule import Shift, is_aligned, is_wider
 from errata.model.partition import Grain, parse_list
 from errata.model.product import LINEAGE_COLUMNS, S3, Catalog, Comparison, Input, Product, Project, Target, Transform
 from errata.project.build.checks import build_checks
+from errata.project.build.completeness import check_completeness
+from errata.project.build.distribution import build_distributions
 from errata.project.build.eras import build_eras, build_row_limits, check_row_rules
+from errata.project.build.limits import check_limits
 from errata.project.build.masking import refuse_exposing_rules
 from errata.project.build.people import build_approval, build_people, refuse_unreachable_quorum
 from errata.project.build.publish import build_publish
@@ -55,6 +57,7 @@ def build_project(file: ProjectForm, root: Path, report: ProblemReport) -> Proje
         health=build_signals(file.health, report),
         evidence=build_evidence(file.evidence, root, report),
         approval=approval,
+        dbt=None if file.dbt is None else replace(file.dbt, manifest=to_absolute(root, file.dbt.manifest)),
     )
 
 
@@ -115,13 +118,14 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
         reconcile=build_reconciliations(file, report),
         compare=tuple(_build_comparison(n, given, report) for n, given in enumerate(file.compare)),
         control=build_controls(file, report),
+        distribution=build_distributions(file, report),
         row_limits=build_row_limits(file.inputs, report),
         lineage_columns=_build_lineage(file.lineage_columns, report),
         approval=_build_product_approval(file, project, report),
         throttle=throttle,
         health=build_signals(file.health, report, [signal.name for signal in project.health] if project else ()),
         path=report.file,
-        lines=report.lines(("checks", "reconcile", "compare", "control", "publish")),
+        lines=report.lines(("checks", "reconcile", "compare", "control", "distribution", "publish")),
     )
     if len(checks) == len(file.checks):  # otherwise positions have shifted, and the reason is reported already
         _check_unique_names(product, report)
@@ -177,22 +181,56 @@ def _build_input(
         _check_pattern(file.files, file.partition, (*path, "files"), report)
     if file.version is not None and file.table is None:
         report.at_key((*path, "version"), f'the key "version" was refused in {".".join(path)}; only tables have tags')
+    if file.has_own_snapshots:
+        _check_reference(file, grain, path, report)
+    unit = _check_input_grain(file, grain, path, report)
     for key, duration in (("lookback", file.lookback), ("lookahead", file.lookahead)):
-        _check_span(duration, grain, file.partition, (*path, key), report)
+        _check_span(duration, unit, file.partition, (*path, key), report)
     check_row_rules(file, path, report)
+    check_completeness(file, grain, path, catalogs, report)
     return narrow(
         Input,
         file,
         name=name,
         files=None if file.files is None else to_absolute(root, file.files),
-        eras=build_eras(file, grain, path, report),
+        eras=build_eras(file, file.grain or grain, path, report),
     )
+
+
+def _check_reference(file: InputForm, grain: Grain, path: tuple[str, ...], report: ProblemReport) -> None:
+    """Refuse what cannot be read at a snapshot of each partition's own time."""
+    key = (*path, "reference")
+    if file.table is None:
+        report.at(key, "only a table has snapshots; expected current, corrected_truth or none")
+    if file.reference == "as_recorded" and not grain.is_time:
+        report.at(key, "values have no end in time; expected a target by hour, day, month or year")
+    for other, why in (
+        ("version", "names one snapshot for all partitions"),
+        ("columns", "describes one snapshot"),
+        ("eras", "describes one snapshot"),
+        ("rows", "counts the rows of one snapshot"),
+    ):
+        if getattr(file, other):
+            said = f'the key "{other}" was refused in {".".join(path)}; it {why}, and {file.reference} reads several'
+            report.at_key((*path, other), said)
 
 
 def _build_own_input(name: str, file: InputForm, target: Target, report: ProblemReport) -> Input:
     """The product's own earlier partitions as an input: the target itself, partitioned like the target."""
     path = ("inputs", name)
-    for key in ("table", "files", "partition", "reference", "version", "columns", "eras", "rows", "quarantine"):
+    for key in (
+        "table",
+        "files",
+        "partition",
+        "grain",
+        "reference",
+        "version",
+        "columns",
+        "eras",
+        "rows",
+        "quarantine",
+        "complete",
+    ):
         if getattr(file, key):
             report.at_key((*path, key), f'the key "{key}" was refused in {".".join(path)}; own output is the target')
     grain = target.grain
@@ -205,6 +243,25 @@ def _build_own_input(name: str, file: InputForm, target: Target, report: Problem
     if int(re.sub(r"\D", "", file.lookahead)):
         report.at((*path, "lookahead"), "expected 0d, because later partitions are not there yet")
     return Input(name=name, table=target.table, partition=target.column, lookback=file.lookback, own=True)
+
+
+def _check_input_grain(file: InputForm, grain: Grain, path: tuple[str, ...], report: ProblemReport) -> Grain:
+    """The finer of both grains, in which look-back and look-ahead are counted."""
+    if file.grain is None or file.grain is grain:
+        return grain
+    key = (*path, "grain")
+    if not grain.is_time or not file.grain.is_time:
+        report.at(key, f"expected {grain}, the grain of the target, or no key: only times are nested")
+        return grain
+    if file.partition is None:
+        report.at(key, "a grain needs the key partition, the column that it is the grain of")
+    if is_wider(grain, file.grain):
+        return file.grain
+    for other in ("columns", "rows", "quarantine"):
+        if getattr(file, other):
+            said = f"a row of a {file.grain} belongs to several {grain}s and cannot be counted for one of them"
+            report.at_key((*path, other), f'the key "{other}" was refused in {".".join(path)}; {said}')
+    return grain
 
 
 def _check_single_own(file: ProductForm, report: ProblemReport) -> None:
@@ -226,13 +283,12 @@ def _check_pattern(pattern: str, partition: str | None, path: tuple[str, ...], r
 def _check_span(
     duration: str, grain: Grain, partition: str | None, path: tuple[str, ...], report: ProblemReport
 ) -> None:
-    try:
-        wide = count_steps(duration, grain)
-    except UsageError:
-        wanted = f"whole {grain}s, the grain of the target" if grain.is_time else "0d, because values have no order"
-        report.at(path, f"expected {wanted}")
+    if not is_aligned(duration, grain):
+        wanted = f"whole {grain}s" if grain.is_time else "0d, because values have no order"
+        also = " or months" if grain in (Grain.HOUR, Grain.DAY) else ""
+        report.at(path, f"expected {wanted}{also}")
         return
-    if wide and partition is None:
+    if Shift.parse(duration) != Shift() and partition is None:
         report.at(path, "a look-back or look-ahead needs the key partition, the column it goes by")
 
 
@@ -258,12 +314,7 @@ def _check_diff_columns(file: ProductForm, report: ProblemReport) -> None:
 
 
 def _build_comparison(n: int, file: Comparison, report: ProblemReport) -> Comparison:
-    if file.warn is None and file.block is None:
-        report.at(("compare", n), "expected warn or block or both", found=False)
-    elif file.warn is not None and file.block is not None:
-        same_unit = file.warn.endswith("%") == file.block.endswith("%")
-        if same_unit and Decimal(file.warn.rstrip("%")) > Decimal(file.block.rstrip("%")):
-            report.at(("compare", n, "warn"), f"expected no more than block, {report.text_at(('compare', n, 'block'))}")
+    check_limits(("compare", n), file.warn, file.block, report)
     if not file.name and "=" in file.metric:
         report.at_key(("compare", n, "name"), f'missing key "name" in compare[{n}], whose metric has an "=" in it')
     return replace(file, name=file.name or file.metric)
@@ -284,6 +335,7 @@ def _check_unique_names(product: Product, report: ProblemReport) -> None:
         "reconcile": [rule.name for rule in product.reconcile],
         "compare": [rule.name for rule in product.compare],
         "control": [rule.name for rule in product.control],
+        "distribution": [rule.name for rule in product.distribution],
     }
     for section, names in sections.items():
         for n, name in enumerate(names):

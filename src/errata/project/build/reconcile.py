@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
+from errata.model.graph.read_rule import is_wider
 from errata.model.partition import Grain
 from errata.model.product import Control, GroupKey, Reconciliation
-from errata.project.forms import ControlForm, ProductForm, ReconciliationForm, narrow
+from errata.project.forms import ControlForm, DistributionForm, ProductForm, ReconciliationForm, narrow
 from errata.project.problems import ProblemReport
 from errata.project.yaml.problem_texts import hint_nearest
 
@@ -30,6 +31,11 @@ def _build_reconciliation(
         report.at(path, f"expected one of the inputs {', '.join(file.inputs)}{hint_nearest(given.input, file.inputs)}")
     elif source.own:
         report.at(path, "own output cannot be reconciled with itself; expected another input")
+    elif source.grain and is_wider(source.grain, file.target.grain):
+        said = (
+            f"rows of a {source.grain} are in no single {file.target.grain}; expected an input by {file.target.grain}"
+        )
+        report.at(path, said)
     elif source.partition is None and given.per == "partition":
         report.at(path, "an input that is read whole has no partitions; expected per: run beside it")
     return narrow(Reconciliation, given, by=_build_group_keys(n, given, report))
@@ -53,12 +59,7 @@ def build_controls(file: ProductForm, report: ProblemReport) -> tuple[Control, .
 
 def _build_control(n: int, given: ControlForm, grain: Grain, report: ProblemReport) -> Control:
     path = ("control", n)
-    unit = _UNIT.get(grain)
-    if unit is None:
-        report.at(path, f"partitions by {grain} have no comparable ones; expected hour, day or month", found=False)
-    for key in ("weeks", "years"):
-        if unit and key != unit and getattr(given, key) is not None:
-            report.at_key((*path, key), f'the key "{key}" in control[{n}] does not fit a target by {grain}; use {unit}')
+    reach = check_reach(path, given, grain, report)
     for key in ("warn", "block"):
         score = getattr(given, key)
         if score is not None and Decimal(score) <= 0:
@@ -70,7 +71,21 @@ def _build_control(n: int, given: ControlForm, grain: Grain, report: ProblemRepo
         report.at((*path, "warn"), f"expected no more than block, {block}")
     if not given.name and "=" in given.metric:
         report.at_key((*path, "name"), f'missing key "name" in control[{n}], whose metric has an "=" in it')
-    reach = given.weeks or given.years or default.reach
+    return replace(default, reach=reach, least=given.least, warn=warn, block=block)
+
+
+def check_reach(
+    path: tuple[str, int], given: ControlForm | DistributionForm, grain: Grain, report: ProblemReport
+) -> int:
+    """How many weeks or years around a partition its controls are searched; reports a grain that has none."""
+    unit, (section, n) = _UNIT.get(grain), path
+    if unit is None:
+        report.at(path, f"partitions by {grain} have no comparable ones; expected hour, day or month", found=False)
+    for key in ("weeks", "years"):
+        if unit and key != unit and getattr(given, key) is not None:
+            said = f'the key "{key}" in {section}[{n}] does not fit a target by {grain}; use {unit}'
+            report.at_key((*path, key), said)
+    reach = given.weeks or given.years or given.reach
     if given.least > 2 * reach:
         report.at((*path, "least"), f"expected at most {2 * reach}, because there are no more")
-    return replace(default, reach=reach, least=given.least, warn=warn, block=block)
+    return reach

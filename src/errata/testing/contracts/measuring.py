@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
 from errata.errors import RunExpired, UsageError
-from errata.model.manifest import Code, Estimate, InputPin, Manifest, TargetPin
+from errata.model.manifest import Code, Estimate, InputPin, Manifest, SnapshotSpan, TargetPin
 from errata.model.product import Limits
 from errata.ports.measure import (
     CANDIDATE,
     CONTENT_A,
     CONTENT_B,
+    MAX_CATEGORIES,
     PRIOR,
     ROW_COUNT,
     GroupedTotal,
     Lookup,
+    Measurement,
     MeasurePlan,
     Scan,
+    decode_shares,
     group_count_measure,
     group_measure,
     input_scope,
@@ -36,6 +40,12 @@ from errata.testing.contracts.subject import (
 )
 
 NEW: tuple[Sale, ...] = ((FIRST, "a", "1.00"), (FIRST, "b", "3.50"), (FIRST, "b", "3.50"), (SECOND, "z", "8.00"))
+
+
+QUARTERS: tuple[Sale, ...] = (
+    *((FIRST, str(n), f"{n}.00") for n in range(1, 5)),
+    (SECOND, "z", "8.00"),
+)
 
 
 class MeasurerContract:
@@ -70,6 +80,28 @@ class MeasurerContract:
             FIRST: "3.00", SECOND: "4.00", THIRD: None
         }  # fmt: skip
 
+    def test_keys_are_looked_up_in_the_snapshot_that_a_partition_read(self, subject: Subject) -> None:
+        """A key that the input got later is unknown where its partition was computed from an earlier snapshot."""
+        pin = pin_target(subject)
+        first = _head(subject)
+        subject.append((SECOND, "z", "1.00"))
+        whole = replace(
+            _pin_input(subject, pin),
+            partition=None,
+            reference="as_recorded",
+            snapshot_id=_head(subject),
+            snapshots=(SnapshotSpan(first, (FIRST,)), SnapshotSpan(_head(subject), (SECOND, THIRD))),
+        )
+        sales = [(day, account, "1.00") for day in DAYS for account in ("a", "z")]
+        order = stage_candidate(subject, pin_target(subject), sales, DAYS)
+        scan = Scan(CANDIDATE, {ROW_COUNT: "COUNT(*)"}, lookups={"unknown": Lookup(("account",), "old", ("account",))})
+        taken = subject.measurer.measure(
+            build_manifest(pin, [whole]), MeasurePlan((scan,)), candidate_snapshot=order.add_from[0],
+            prior_snapshot=first,
+        )  # fmt: skip
+        found = {one.partition: one.value for one in taken if one.name == "unknown"}
+        assert found == {FIRST: "1", SECOND: "0", THIRD: "0"}
+
     def test_groups_have_a_total_each_and_are_counted(self, subject: Subject) -> None:
         """By partition, and over the whole run."""
         groups = (
@@ -81,6 +113,38 @@ class MeasurerContract:
         counts = {name: found[name][group_count_measure("by account")] for name in DAYS}
         assert counts == {FIRST: "2", SECOND: "1", THIRD: "0"}
         assert found[""]["t"] == "16.00"
+
+    def test_quantiles_are_values_of_the_partition_and_marked_as_estimates(self, subject: Subject) -> None:
+        """The value at the rank, without NULLs; few rows give it exactly, and a partition without rows has none."""
+        every = "APPROX_PERCENTILE(`amount`, ARRAY(0.01, 0.5, 0.95), 10000)"
+        aggregates = {"low": f"{every}[0]", "mid": f"{every}[1]", "high": f"{every}[2]", "total": "SUM(amount)"}
+        scan = Scan(CANDIDATE, aggregates, estimated=frozenset({"low", "mid", "high"}))
+        found = _measure(subject, scan, sales=QUARTERS)[CANDIDATE]
+        assert found[FIRST] == {"low": "1.00", "mid": "2.00", "high": "4.00", "total": "10.00"}
+        assert found[SECOND] == {"low": "8.00", "mid": "8.00", "high": "8.00", "total": "8.00"}
+        assert found[THIRD] == {"low": None, "mid": None, "high": None, "total": None}
+        taken = _take(subject, scan, sales=QUARTERS)
+        assert {(one.name, one.exact) for one in taken} == {
+            ("low", False), ("mid", False), ("high", False), ("total", True)
+        }  # fmt: skip
+
+    def test_rows_are_counted_by_the_values_of_a_column(self, subject: Subject) -> None:
+        """For any number of columns, with decimals as they are written; a partition without rows has no value."""
+        scan = Scan(CANDIDATE, {ROW_COUNT: "COUNT(*)"}, shares={"who": "account", "what": "amount", "again": "account"})
+        found = _measure(subject, scan, Scan(PRIOR, {ROW_COUNT: "COUNT(*)"}, shares={"who": "account"}))
+        counts = {ROW_COUNT: "3", "who": '[["a",1],["b",2]]', "what": '[["1.00",1],["3.50",2]]'}
+        assert found[CANDIDATE][FIRST] == {**counts, "again": counts["who"]}
+        assert found[CANDIDATE][THIRD] == {ROW_COUNT: "0", "who": "[]", "what": "[]", "again": "[]"}
+        assert found[PRIOR][FIRST] == {ROW_COUNT: "2", "who": '[["a",1],["b",1]]'}
+
+    def test_a_column_with_too_many_values_has_no_shares(self, subject: Subject) -> None:
+        """One more value than is allowed; the other partitions have theirs."""
+        many = [(FIRST, f"account {n}", "1.00") for n in range(MAX_CATEGORIES + 1)]
+        some = [(SECOND, f"account {n}", "1.00") for n in range(MAX_CATEGORIES)]
+        scan = Scan(CANDIDATE, {ROW_COUNT: "COUNT(*)"}, shares={"who": "account", "what": "amount"})
+        found = _measure(subject, scan, sales=[*many, *some])[CANDIDATE]
+        assert (found[FIRST]["who"], found[FIRST]["what"]) == (None, f'[["1.00",{MAX_CATEGORIES + 1}]]')
+        assert len(decode_shares(found[SECOND]["who"] or "")) == MAX_CATEGORIES
 
     def test_a_checksum_is_of_the_rows_and_not_of_their_files(self, subject: Subject) -> None:
         """A compaction leaves it, one more row changes it, and so does one other value."""
@@ -143,16 +207,22 @@ def _checksums(subject: Subject, pin: TargetPin) -> Mapping[str, str]:
     return subject.content.content(pin, _head(subject), DAYS, ["account", "amount", "day"])
 
 
-def _measure(subject: Subject, *scans: Scan) -> dict[str, dict[str, dict[str, str | None]]]:
-    """Measure a candidate with the rows :data:`NEW` over the three days; scope → partition → name → value."""
+def _take(subject: Subject, *scans: Scan, sales: Sequence[Sale] = NEW) -> tuple[Measurement, ...]:
+    """Measurements of a candidate with these rows over the three days."""
     pin = pin_target(subject)
-    order = stage_candidate(subject, pin, NEW, DAYS)
+    order = stage_candidate(subject, pin, sales, DAYS)
     manifest = build_manifest(pin, [_pin_input(subject, pin)])
-    taken = subject.measurer.measure(
+    return subject.measurer.measure(
         manifest, MeasurePlan(scans), candidate_snapshot=order.add_from[0], prior_snapshot=pin.base_snapshot_id
     )
+
+
+def _measure(
+    subject: Subject, *scans: Scan, sales: Sequence[Sale] = NEW
+) -> dict[str, dict[str, dict[str, str | None]]]:
+    """The measurements as scope → partition → name → value."""
     found: dict[str, dict[str, dict[str, str | None]]] = {}
-    for one in taken:
+    for one in _take(subject, *scans, sales=sales):
         found.setdefault(one.scope, {}).setdefault(one.partition, {})[one.name] = one.value
     return found
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from errata.errors import NotFound, UsageError
-from errata.model.partition import Grain
+from errata.model.partition import Grain, start_of
+from errata.model.product import Completeness, Input
 from errata.model.refs import GUARD
+from errata.ports.tables import Arrival
 from errata.testing.contracts.subject import (
     DAYS,
     FIRST,
+    NOT_A_SNAPSHOT,
     SECOND,
     THIRD,
     Subject,
@@ -46,6 +49,51 @@ class ReaderContract:
         """By name."""
         with pytest.raises(NotFound, match="nowhere"):
             subject.targets.read_target("lake.fin.nowhere", "day", Grain.DAY, DAYS)
+
+    def test_the_log_of_main_tells_what_it_held_from_when_on(self, subject: Subject) -> None:
+        """Oldest first, with the head last; a run's branch is no part of it, and what expired is marked or gone."""
+        subject.append((SECOND, "live", "1.00"))
+        pin = pin_target(subject)
+        subject.staging.prepare(pin, "bf-20260101-sales-00000001", 1)
+        subject.stage("bf-20260101-sales-00000001", "a1", [(THIRD, "staged", "1.00")])
+        log = subject.history.main_log(subject.table)
+        assert [len(subject.read(entry.snapshot_id)) for entry in log] == [3, 4]
+        assert all(entry.exists for entry in log)
+        assert [entry.at_ms for entry in log] == sorted(entry.at_ms for entry in log)
+        assert log[-1].snapshot_id == subject.pins.refs(subject.table)["main"]
+        subject.expire()
+        left = [entry for entry in subject.history.main_log(subject.table) if entry.exists]
+        assert [entry.snapshot_id for entry in left] == [log[-1].snapshot_id]
+
+    def test_an_input_is_read_at_the_snapshot_that_is_asked_for(self, subject: Subject) -> None:
+        """Whole and by partition; a snapshot that is gone is a problem, and no other takes its place."""
+        first = subject.pins.refs(subject.table)["main"]
+        subject.append((SECOND, "live", "1.00"))
+        for partition, rows in (("day", {FIRST: 2, SECOND: 1}), (None, {})):
+            source = Input("old", table=subject.table, partition=partition, snapshot_id=first)
+            state = subject.inputs.read_input(source, Grain.DAY, DAYS if partition else ())
+            assert (state.snapshot_id, state.problem) == (first, None)
+            assert {name: size.rows for name, size in state.partitions.items()} == rows
+            assert partition or (state.whole and state.whole.rows == 3)
+        gone = Input("old", table=subject.table, snapshot_id=NOT_A_SNAPSHOT)
+        assert "is gone" in str(subject.inputs.read_input(gone, Grain.DAY, ()).problem)
+
+    def test_a_watermark_is_the_newest_value_that_can_be_true(self, subject: Subject) -> None:
+        """Of all partitions, whichever are asked for; a later one is ignored and named."""
+        midnight = {day: int(start_of(Grain.DAY, day).timestamp() * 1000) for day in DAYS}
+
+        def read(latest: str) -> Arrival:
+            rule = Completeness(watermark="day", latest_ms=midnight[latest])
+            source = Input("raw", table=subject.table, partition="day", complete=rule)
+            found = subject.inputs.read_input(source, Grain.DAY, [FIRST]).arrival
+            assert found is not None
+            return found
+
+        assert read(THIRD) == Arrival(watermark_ms=midnight[SECOND])
+        subject.append((THIRD, "late", "1.00"))
+        assert read(THIRD).watermark_ms == midnight[THIRD]
+        early = read(SECOND)
+        assert (early.watermark_ms, len(early.ignored)) == (midnight[SECOND], 1)
 
     def test_history_lists_the_commits_of_a_partition_newest_first(self, subject: Subject) -> None:
         """Commits elsewhere are left out; ``most`` and an expiry make it incomplete."""

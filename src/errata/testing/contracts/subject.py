@@ -12,7 +12,7 @@ from errata.model.refs import run_branch
 from errata.ports.compute import StagingTable
 from errata.ports.measure import Measurer
 from errata.ports.publish import ContentPort, PublicationCommit, PublishTable
-from errata.ports.tables import HistoryReader, OutsideReader, RowReader, TagKeeper, TargetReader
+from errata.ports.tables import HistoryReader, InputReader, OutsideReader, RowReader, TagKeeper, TargetReader
 from errata.testing.history import MemoryHistory
 from errata.testing.lake import Lake
 from errata.testing.measure import MemoryContent, MemoryMeasurer
@@ -53,6 +53,9 @@ class Subject(Protocol):
 
     @property
     def targets(self) -> TargetReader: ...
+
+    @property
+    def inputs(self) -> InputReader: ...
 
     @property
     def history(self) -> HistoryReader: ...
@@ -104,6 +107,7 @@ class MemorySubject:
         self.staging = MemoryStaging(self.lake)
         self.pins = MemoryTags(self.lake)
         self.targets = MemoryReaders(self.lake)
+        self.inputs = self.targets
         self.history = MemoryHistory(self.lake)
         self.outside = MemoryOutside(self.lake)
         self.rows = MemoryRows(self.lake)

@@ -38,7 +38,7 @@ def resume(session: Session, run: Run) -> None:
 def cancel(
     session: Session,
     run: Run,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason, recorded in the audit log.")] = "",
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason, recorded in the audit log.")],
     now: Annotated[bool, typer.Option("--now", help="Also stop chunks in progress, within a heartbeat.")] = False,
 ) -> int:
     """Cancel a run for good; published data is not changed.

@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: status, why, runs, history, quarantine."""
+"""Commands that look and change nothing: status, why, runs, history, impact, quarantine."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import typer
 
 from errata.cli.app.register import command
 from errata.cli.commands.look.history import history
+from errata.cli.commands.look.impact import impact
 from errata.cli.commands.look.quarantine import quarantine
 from errata.cli.commands.look.runs import runs
 from errata.cli.commands.look.status import status
@@ -20,4 +21,5 @@ def register(app: typer.Typer) -> None:
     command(app, "why", PANEL)(why)
     command(app, "runs", PANEL)(runs)
     command(app, "history", PANEL)(history)
+    command(app, "impact", PANEL)(impact)
     command(app, "quarantine", PANEL)(quarantine)

@@ -92,10 +92,15 @@ def plan(
     if partitions is None and (start is None or end is None):
         raise UsageError(
             "a plan without a scope was refused; expected --from and --to, or --partitions",
+            state="nothing was planned",
             hint=f'errata plan {product} --from 2026-01-01 --to 2026-02-01 --reason "…"',
         )
     if partitions is not None and (start is not None or end is not None):
-        raise UsageError("--partitions together with --from or --to was refused; expected one of the two")
+        raise UsageError(
+            "--partitions together with --from or --to was refused; expected one of the two",
+            state="nothing was planned",
+            hint="errata plan --help",
+        )
     overrides = parse_pairs("--override", override)
     with session.client() as client:
         with session.show_spinner(f"planning {product}"):

@@ -15,7 +15,7 @@ from errata.cli.commands.upkeep.audit import (
 from errata.cli.commands.upkeep.cleanup import cleanup
 from errata.cli.commands.upkeep.erase import erase_add
 from errata.cli.commands.upkeep.evidence import evidence_export, evidence_verify
-from errata.cli.commands.upkeep.ledger import ledger_roles
+from errata.cli.commands.upkeep.ledger import ledger_create, ledger_roles
 
 PANEL = "Audit and upkeep"
 
@@ -37,6 +37,7 @@ def register(app: typer.Typer) -> None:
     command(erase, "add")(erase_add)
     app.add_typer(erase, name="erase", rich_help_panel=PANEL)
     ledger = typer.Typer(help="Set up the ledger database.", rich_markup_mode=None)
+    command(ledger, "create")(ledger_create)
     command(ledger, "roles")(ledger_roles)
     app.add_typer(ledger, name="ledger", rich_help_panel=PANEL)
     command(app, "cleanup", PANEL)(cleanup)

@@ -1,4 +1,4 @@
-"""`errata ledger roles`."""
+"""`errata ledger create` and `errata ledger roles`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,19 @@ import typer
 
 from errata.cli.app.session import Session
 from errata.errors import UsageError
+
+
+def ledger_create(session: Session) -> None:
+    """Create the ledger that errata.yaml names.
+
+    The first plan does so as well. Commands that only read never create one: a wrong path is an error.
+
+    Example: errata ledger create
+    """
+    with session.client() as client:
+        view = client.create_ledger()
+    told = "there was a ledger already" if view.already else "created a ledger"
+    session.answer(view, lambda _: [f"{told} at {view.place}, id {view.ledger}"])
 
 
 def ledger_roles(

@@ -58,6 +58,7 @@ class LiveInput:
     whole: PartitionSize | None
     oldest: str | None
     note: str
+    uncounted: frozenset[str] = frozenset()  # partitions whose rows metadata does not count: shared files, deletes
 
 
 def fingerprint_files(files: Iterable[tuple[str, int]]) -> str:
@@ -141,12 +142,13 @@ def scan_input(
     place = find_spec_field(table.spec(), table.schema(), column, grain) if column else None
     if column is None or place is None:
         note = "" if column is None else f"not partitioned by {column}: its filter decides what is read"
-        return LiveInput({}, _measure_whole(table, snapshot), None, note)
+        return LiveInput({}, _measure_whole(table, snapshot), None, note, frozenset(partitions))
     places = _find_spec_fields(table, column, grain)
     wanted = {place.covering_interval(name) for name in partitions}
     totals: dict[str, list[int]] = {}
     files: dict[str, list[tuple[str, int]]] = {}
     shared: list[tuple[str, int]] = []
+    deleted: set[str] = set()
     oldest = _OldestPartition(grain)
     span = None if NULL in partitions or not partitions else (min(partitions), max(partitions))
     for manifest in snapshot.manifests(table.io) if snapshot else ():
@@ -165,8 +167,12 @@ def scan_input(
             if key in wanted:
                 _add_to_totals(totals, key, entry)
                 files.setdefault(key, []).append((entry.path, entry.rows))
+                deleted |= {key} if entry.content else set()
+    is_counted = place.is_exact and not shared
+    uncounted = {name for name in partitions if not is_counted or place.covering_interval(name) in deleted}
     note = "" if place.stored is grain else f"partitioned by {place.stored}, read by {grain}"
-    return LiveInput(_map_to_partitions(place, partitions, totals, files, shared), None, oldest.text, note)
+    sizes = _map_to_partitions(place, partitions, totals, files, shared)
+    return LiveInput(sizes, None, oldest.text, note, frozenset(uncounted))
 
 
 class _OldestPartition:

@@ -19,7 +19,7 @@ from errata.model.duration import parse_instant
 from errata.model.partition import Grain
 from errata.model.refs import GUARD, PREFIX
 from errata.model.table import Commit, Departure, History, SchemaField, Touch, is_first_snapshot, map_old_columns
-from errata.ports.tables import HistoryReader, PartitionSize, PastTarget
+from errata.ports.tables import HistoryReader, MainEntry, PartitionSize, PastTarget
 from errata.text.numbers import format_moment
 
 if TYPE_CHECKING:
@@ -58,6 +58,12 @@ class IcebergHistory:
         line = _main_ancestors(found)
         gone = [snapshot for snapshot in snapshots if int(snapshot) not in line]
         return {snapshot: _find_departure(found, line, int(snapshot)) for snapshot in gone}
+
+    def main_log(self, table: str) -> tuple[MainEntry, ...]:
+        """See the port."""
+        found = self._tables.load(table)
+        there = {snapshot.snapshot_id for snapshot in found.metadata.snapshots}
+        return tuple(MainEntry(at, str(number), number in there) for at, number in _list_main_log(found))
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> PastTarget:
         """See the port."""
@@ -266,12 +272,17 @@ def _require_snapshot(table: Table, number: int) -> Snapshot:
 
 
 def _find_snapshot_at(table: Table, at_ms: int) -> int | None:
-    """The snapshot that main held at a time; the log lists a snapshot again if main was set back to it."""
+    """The snapshot that main held at a time."""
+    held = [number for at, number in _list_main_log(table) if at <= at_ms]
+    return held[-1] if held else None  # last of a millisecond: some writers delete, then append
+
+
+def _list_main_log(table: Table) -> list[tuple[int, int]]:
+    """(time, snapshot) of every change of main, oldest first; a snapshot is there again if main was set back to it."""
     log = [(entry.timestamp_ms, entry.snapshot_id) for entry in table.metadata.snapshot_log]
     # ancestors missing from the log were committed to a branch, unless they are older than the log itself
     older = [(at, number) for number, at in _main_ancestors(table).items() if not log or at < log[0][0]]
-    held = sorted((entry for entry in (*older, *log) if entry[0] <= at_ms), key=lambda entry: entry[0])
-    return held[-1][1] if held else None  # last of a millisecond: some writers delete, then append
+    return sorted((*older, *log), key=lambda entry: entry[0])
 
 
 def _main_ancestors(table: Table) -> dict[int, int]:

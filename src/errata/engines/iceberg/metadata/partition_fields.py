@@ -17,7 +17,6 @@ from errata.model.calendar_math import format_stored_ordinal
 from errata.model.partition import NULL, Grain, parse_partition, value_to_text
 from errata.ports.tables import Column, PartitionField
 
-_WIDTH = {Grain.HOUR: 13, Grain.DAY: 10, Grain.MONTH: 7, Grain.YEAR: 4}
 _TRANSFORMS = {"hour": Grain.HOUR, "day": Grain.DAY, "month": Grain.MONTH, "year": Grain.YEAR}
 _BY_VALUE = ("string", "int", "long")
 
@@ -38,7 +37,7 @@ class SpecField:
     @property
     def is_exact(self) -> bool:
         """Whether a stored value always lies within one partition of the product."""
-        return not self.wanted.is_time or _WIDTH[self.stored] >= _WIDTH[self.wanted]
+        return not self.wanted.is_time or self.stored.width >= self.wanted.width
 
     @property
     def is_number(self) -> bool:
@@ -59,11 +58,11 @@ class SpecField:
             return _parse_canonical(self.wanted, str(value))
         text = format_stored_ordinal(self.stored, int(value))
         # cut from the end, because a year may have five digits and a sign
-        return text[: len(text) - max(0, _WIDTH[self.stored] - _WIDTH[self.wanted])]
+        return text[: len(text) - max(0, self.stored.width - self.wanted.width)]
 
     def covering_interval(self, partition: str) -> str:
         """The stored interval that a partition of the product lies in."""
-        return partition if partition == NULL or self.is_exact else partition[: _WIDTH[self.stored]]
+        return partition if partition == NULL or self.is_exact else partition[: self.stored.width]
 
 
 def _parse_canonical(grain: Grain, text: str) -> str | None:
@@ -92,7 +91,7 @@ def find_spec_field(spec: PartitionSpec, schema: Schema, column: str, grain: Gra
             found.append(SpecField(position, transform, grain, grain, is_text=True))
         elif stored is not None and stored.is_time == grain.is_time:
             found.append(SpecField(position, transform, stored, grain))
-    return max(found, key=lambda place: _WIDTH.get(place.stored, 0), default=None)
+    return max(found, key=lambda place: place.stored.width if place.stored.is_time else 0, default=None)
 
 
 def find_partition_field(spec: PartitionSpec, schema: Schema, column: str, grain: Grain) -> PartitionField | None:

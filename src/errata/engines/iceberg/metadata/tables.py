@@ -19,7 +19,15 @@ from errata.model.near_miss import NearMiss, describe_entries
 from errata.model.partition import Grain
 from errata.model.product import Catalog, Input
 from errata.model.refs import PREFIX
-from errata.ports.tables import InputReader, InputState, TableDescription, TableReader, TargetReader, TargetState
+from errata.ports.tables import (
+    Arrival,
+    InputReader,
+    InputState,
+    TableDescription,
+    TableReader,
+    TargetReader,
+    TargetState,
+)
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as IcebergCatalog
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
 
 _EXTRAS = {"jdbc": "postgres"}
 """The pip extra of a catalog type, where its name differs from the type."""
+_UNTOUCHED = "nothing was read from the catalog, and nothing was changed in it"
 
 
 class TableLoader:
@@ -57,7 +66,9 @@ class TableLoader:
         except ErrataError:
             raise
         except Exception as problem:  # catalogs raise their drivers' exceptions, which have no common base
-            raise EngineError(f"table {table} could not be read: {describe_error(problem)}", table=table) from problem
+            raise EngineError(
+                f"table {table} could not be read: {describe_error(problem)}", hint="errata doctor", table=table
+            ) from problem
 
     def load_named(self, table: str) -> Table:
         """Like :meth:`load`, for a table that a person named: an error says what is there instead."""
@@ -90,7 +101,12 @@ class TableLoader:
         try:
             return len(catalog.list_namespaces())
         except Exception as problem:  # as above
-            raise EngineError(f"catalog {name} did not answer: {describe_error(problem)}", catalog=name) from problem
+            raise EngineError(
+                f"catalog {name} did not answer: {describe_error(problem)}",
+                state=_UNTOUCHED,
+                hint="errata doctor",
+                catalog=name,
+            ) from problem
 
     def find_missing_file(self, name: str) -> str | None:
         """Path of the SQLite database of the catalog if it does not exist; None if it does, or needs none."""
@@ -154,23 +170,37 @@ class TableLoader:
             return self._open[name]
         if name not in self._catalogs:
             known = ", ".join(sorted(self._catalogs)) or "none"
-            raise UsageError(f"catalog {name!r} is not in errata.yaml; expected one of: {known}", catalog=name)
+            raise UsageError(
+                f"catalog {name!r} is not in errata.yaml; expected one of: {known}",
+                state=_UNTOUCHED,
+                hint="errata check",
+                catalog=name,
+            )
         catalog = self._catalogs[name]
         # SQLite creates a missing file on connect, but a plan must not leave an empty catalog behind
         if path := self.find_missing_file(name):
-            raise NotFound(f"catalog {name} was not found; expected a SQLite database at {path}", catalog=name)
+            raise NotFound(
+                f"catalog {name} was not found; expected a SQLite database at {path}",
+                state=_UNTOUCHED,
+                hint="errata doctor",
+                catalog=name,
+            )
         try:
             self._open[name] = load_catalog(name, **pyiceberg_properties(catalog))
         except (NotInstalledError, ModuleNotFoundError) as problem:
             raise SetupError(
                 f"catalog {name} of type {catalog.type} needs a package that is not installed: "
                 f"{describe_error(problem)}",
+                state=_UNTOUCHED,
                 hint=f"pip install 'errata[{_EXTRAS.get(catalog.type, catalog.type)}]'",
                 catalog=name,
             ) from problem
         except Exception as problem:  # as above
             raise EngineError(
-                f"catalog {name} could not be opened: {describe_error(problem)}", catalog=name
+                f"catalog {name} could not be opened: {describe_error(problem)}",
+                state=_UNTOUCHED,
+                hint="errata doctor",
+                catalog=name,
             ) from problem
         return self._open[name]
 
@@ -246,6 +276,7 @@ class IcebergMetadata:
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
         """The input's current snapshot, or the one tagged with its version, mapped to partitions of the product."""
+        from errata.engines.iceberg.metadata.arrival import find_newest_value, find_watermark_problem
         from errata.engines.iceberg.metadata.data_files import scan_input
 
         if source.table is None:
@@ -255,7 +286,15 @@ class IcebergMetadata:
         known = {field.name: str(field.field_type) for field in found.schema().fields}
         if source.partition is not None and source.partition not in known:
             problem = f"input {source.name}: {source.table} has no column {source.partition}"
+        rule, arrival = source.complete, None
+        if rule is not None and rule.watermark is not None:
+            why = find_watermark_problem(found, source.table, rule.watermark)
+            problem = f"input {source.name}: {why}" if why else problem
+            newest = None if why else find_newest_value(found, snapshot, rule.watermark, rule.latest_ms)
+            arrival = Arrival(watermark_ms=newest.at_ms, ignored=newest.ignored) if newest else None
         live = scan_input(found, snapshot, None if problem else source.partition, grain, partitions)
+        if rule is not None and rule.rows_from is not None:
+            arrival = Arrival(uncounted=live.uncounted)
         return InputState(
             name=source.name,
             kind="table",
@@ -270,7 +309,17 @@ class IcebergMetadata:
             note=live.note,
             problem=problem,
             schemas=(_read_snapshot_types(found, snapshot),) if source.needs_schema else (),
+            arrival=arrival,
         )
+
+    def read_announced(self, source: Input, grain: Grain, partitions: Sequence[str]) -> Mapping[str, int]:
+        """Rows that the partitions of an input should have, by the table that its product names."""
+        from errata.engines.iceberg.metadata.arrival import read_announced_rows
+
+        if source.complete is None or source.partition is None:
+            return {}
+        name, column = source.complete.announcing_table
+        return read_announced_rows(self._tables.load_named(name), name, source.partition, column, grain, partitions)
 
     def find_near_miss(self, _source: Input) -> NearMiss | None:
         """None: a table is named, not searched for."""
@@ -279,6 +328,10 @@ class IcebergMetadata:
 
 def _resolve_version(table: Table, source: Input) -> tuple[Snapshot | None, str | None]:
     """The snapshot to read, and the problem if there is none; a branch is not a version, because it moves."""
+    if source.snapshot_id is not None:
+        found = table.metadata.snapshot_by_id(int(source.snapshot_id))
+        gone = f"input {source.name}: snapshot {source.snapshot_id} of {source.table} is gone"
+        return found, None if found else gone
     if source.version is None:
         return table.metadata.current_snapshot(), None
     tags = {name: ref for name, ref in table.metadata.refs.items() if ref.snapshot_ref_type == "tag"}

@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from errata.model.context import Context, Mode
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import Chunk, Manifest
-from errata.model.partition import end_of, sort_oldest_first, start_of, widen_partitions
+from errata.model.partition import end_of, sort_oldest_first, start_of
 from errata.ports.compute import ChunkWork
 
 if TYPE_CHECKING:
@@ -46,12 +47,9 @@ def build_lineage(run_id: str, manifest: Manifest, chunk: Chunk) -> dict[str, st
     """Values of all lineage columns for the rows of one chunk."""
     pinned = [pin for pin in manifest.inputs if pin.snapshot_id]
     grain = manifest.target.grain
-    ranges = [
-        widen_partitions(grain, chunk.partitions, pin.lookback, pin.lookahead)
-        for pin in manifest.inputs
-        if pin.partition
-    ]
-    reads = sort_oldest_first(grain, {name for names in ranges for name in names} or chunk.partitions)
+    # texts of different grains sort in time order too, because a coarser one is the beginning of a finer one
+    read = {name for pin in manifest.inputs for name in rule_of_pin(pin, grain).list_reads(chunk.partitions)}
+    reads = sort_oldest_first(grain, read or chunk.partitions)
     return {
         "produced_by_run_id": run_id,
         "produced_by_transform": manifest.code.call,

@@ -27,9 +27,11 @@ from errata.engines.spark.inputs.source_files import (
     select_files,
 )
 from errata.errors import ChunkError, EngineError, ErrataError, RunExpired
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
-from errata.model.partition import Grain, widen_partitions
+from errata.model.partition import Grain
 from errata.model.partition_sql import quote_table
+from errata.model.pinned_snapshots import refuse_open_pin
 from errata.model.types import to_spark_scalar
 from errata.text.exceptions import first_line
 
@@ -53,12 +55,13 @@ def read_input_frames(
     grain, kind = manifest.target.grain, manifest.target.column_type
     found = {}
     for pin in manifest.inputs:
-        wanted = widen_partitions(grain, partitions, pin.lookback, pin.lookahead)
+        rule = rule_of_pin(pin, grain)
+        wanted = rule.list_reads(partitions)
         if pin.own:
             before = [name for name in wanted if name not in set(partitions)]
             found[pin.name] = read_own_frame(session, manifest, pin, before, earlier or {})
         else:
-            found[pin.name] = read_input_frame(session, pin, parts, wanted, grain, kind)
+            found[pin.name] = read_input_frame(session, pin, parts, wanted, rule.input_grain, kind)
     return found
 
 
@@ -120,7 +123,7 @@ def list_pinned_files(manifest: Manifest, parts: Mapping[str, bytes], partitions
     found: dict[str, SourceFile] = {}
     for pin in manifest.inputs:
         if pin.kind == "files":
-            wanted = widen_partitions(manifest.target.grain, partitions, pin.lookback, pin.lookahead)
+            wanted = rule_of_pin(pin, manifest.target.grain).list_reads(partitions)
             listed = select_files(pin, load_files_part(pin, parts), wanted)
             found |= {file.path: file for files in listed.values() for file in files}
     return [found[path] for path in sorted(found)]
@@ -163,6 +166,7 @@ def read_screened(
 
 
 def _read_table(session: SparkSession, pin: InputPin, partitions: Sequence[str], grain: Grain, kind: str) -> DataFrame:
+    refuse_open_pin(pin)
     rows = read_snapshot(session, pin.location, pin.snapshot_id, len(partitions))
     return rows if pin.partition is None else rows.where(in_partitions(pin.partition, kind, grain, partitions))
 

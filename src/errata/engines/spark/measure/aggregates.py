@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from errata.engines.spark.columns import is_its_own_unit, partition_text, partition_unit
 from errata.engines.spark.measure.checksums import hash_sum_sql, row_hash_sql
 from errata.engines.spark.measure.exact_sums import write_exact_sums
-from errata.engines.spark.measure.lookups import join_lookups
+from errata.engines.spark.measure.lookups import KeySource, join_lookups
 from errata.engines.spark.runtime.spark_session import override_conf
 from errata.errors import EngineError, SourceChanged, UsageError
 from errata.model.manifest import TargetPin
@@ -81,9 +81,9 @@ def find_filled_columns(
 class PartitionGrouping:
     """Groups rows by partition: by a cheap value, with the partition's text computed once per group."""
 
-    def __init__(self, column: str, column_type: str, grain: Grain) -> None:
-        self.unit = partition_unit(column, column_type, grain).alias(_UNIT)
-        self.column = column if is_its_own_unit(column_type, grain) else None
+    def __init__(self, column: str, column_type: str, grain: Grain, stored: Grain | None = None) -> None:
+        self.unit = partition_unit(column, column_type, grain, stored).alias(_UNIT)
+        self.column = column if is_its_own_unit(column_type, grain, stored) else None
         unit_type = "date" if grain is Grain.DAY and column_type != "string" else column_type
         self.text = partition_text(_UNIT, unit_type, grain).alias(_PARTITION)
 
@@ -97,7 +97,7 @@ def measure_scan(
     rows: DataFrame,
     by: PartitionGrouping,
     partitions: Sequence[str],
-    inputs: Mapping[str, DataFrame] | None = None,
+    inputs: Mapping[str, KeySource] | None = None,
 ) -> list[Measurement]:
     """All measurements of the scan, for these partitions and for any other partition found in the rows.
 
@@ -120,7 +120,7 @@ def measure_scan(
     result: list[Measurement] = []
     for partition in (*partitions, *sorted(set(found) - set(partitions))):
         for name, value in zip(aggregates, found[partition], strict=True):
-            is_exact = not isinstance(value, float)
+            is_exact = not isinstance(value, float) and name not in scan.estimated
             result.append(Measurement(scan.scope, partition, name, format_measured(value), exact=is_exact))
         for name, key in scan.unique.items():
             count = duplicates[by.within(key), True].get(partition, 0)
@@ -130,7 +130,7 @@ def measure_scan(
     return result
 
 
-def _prepare_scan(scan: Scan, rows: DataFrame, inputs: Mapping[str, DataFrame]) -> tuple[DataFrame, dict[str, str]]:
+def _prepare_scan(scan: Scan, rows: DataFrame, inputs: Mapping[str, KeySource]) -> tuple[DataFrame, dict[str, str]]:
     """The rows with the additional columns that aggregates need, and the aggregates by name."""
     kinds = {field.name: field.dataType for field in rows.schema.fields}
     aggregates = {name: write_exact_sums(sql, kinds) for name, sql in scan.aggregates.items()}

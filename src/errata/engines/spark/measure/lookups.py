@@ -6,8 +6,9 @@ The rows are not read a second time. A key that contains a NULL refers to nothin
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 from pyspark.sql import types as T  # noqa: N812
 
@@ -25,8 +26,20 @@ _FAMILIES: tuple[tuple[type[T.DataType], ...], ...] = (
 )
 
 
+SNAPSHOT = "__errata_snapshot"
+"""Column of an input with the snapshot that its rows come from, where partitions read different ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """Rows of an input in which keys are looked up; ``read_at`` is the snapshot in which a row finds its keys."""
+
+    rows: DataFrame
+    read_at: Column | None = None
+
+
 def join_lookups(
-    rows: DataFrame, lookups: Mapping[str, Lookup], inputs: Mapping[str, DataFrame]
+    rows: DataFrame, lookups: Mapping[str, Lookup], inputs: Mapping[str, KeySource]
 ) -> tuple[DataFrame, dict[str, str]]:
     """The rows with a mark where the key was found, and the aggregates that count rows without a match."""
     counts: dict[str, str] = {}
@@ -40,13 +53,18 @@ def join_lookups(
     return rows, counts
 
 
-def _join_lookup(rows: DataFrame, lookup: Lookup, held: DataFrame, mark: str) -> DataFrame:
+def _join_lookup(rows: DataFrame, lookup: Lookup, source: KeySource, mark: str) -> DataFrame:
+    held = source.rows
     _refuse_types(rows, held, lookup)
     names = {key: f"{mark}_{n}" for n, key in enumerate(lookup.keys)}
+    at = {SNAPSHOT: f"{mark}_at"} if source.read_at is not None else {}
     known = [f"{quoted(key)} IS NOT NULL" for key in lookup.keys]
-    keys = held.where(" AND ".join(known)).selectExpr(*(f"{quoted(key)} AS {name}" for key, name in names.items()))
+    keys = held.where(" AND ".join(known)).selectExpr(
+        *(f"{quoted(key)} AS {name}" for key, name in {**names, **at}.items())
+    )
     keys = keys.distinct().withColumn(mark, F.lit(True))  # noqa: FBT003 - a literal is a value
     same = [F.col(quoted(column)) == F.col(name) for column, name in zip(lookup.columns, names.values(), strict=True)]
+    same += [source.read_at == F.col(at[SNAPSHOT])] if source.read_at is not None else []
     return rows.join(keys, on=all_of(same), how="left")
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.engines.spark.columns import in_scope
 from errata.engines.spark.diff.differ import compare_snapshots
@@ -18,10 +18,14 @@ from errata.engines.spark.measure.aggregates import (
     measure_scan,
 )
 from errata.engines.spark.measure.grouped_totals import measure_groups
+from errata.engines.spark.measure.lookups import SNAPSHOT, KeySource
 from errata.engines.spark.measure.row_accounts import measure_accounts
+from errata.engines.spark.measure.shares import measure_shares
 from errata.model.diff import Diff
+from errata.model.graph.read_rule import ReadRule, rule_of_pin
 from errata.model.manifest import InputPin, Manifest, TargetPin
-from errata.model.partition import widen_partitions
+from errata.model.partition import Grain
+from errata.model.product import READ_AT_ITS_TIME
 from errata.model.rebase import Rebase, split_by_rebase
 from errata.model.table import DataFile
 from errata.ports.measure import (
@@ -77,9 +81,9 @@ class SparkMeasurer:
         for scan in plan.scans:
             partitions = manifest.partitions if scan.partitions is None else scan.partitions
             column: str | None = manifest.target.column
-            kind = manifest.target.column_type
+            kind, stored = manifest.target.column_type, manifest.target.grain
             if scan.scope not in snapshots:
-                rows, column, kind = self._input(alike, scan.scope.partition(":")[2])
+                rows, column, kind, stored = self._input(alike, scan.scope.partition(":")[2])
             elif snapshots[scan.scope] is None:
                 continue
             elif counted := self._counted(scan, _select_pin(scan, manifest), partitions, snapshots[scan.scope] or ""):
@@ -87,9 +91,11 @@ class SparkMeasurer:
                 continue
             else:
                 rows = self._target(_select_pin(scan, manifest), snapshots[scan.scope], partitions)
-            by = PartitionGrouping(column, kind, manifest.target.grain) if column else None
+            by = PartitionGrouping(column, kind, manifest.target.grain, stored) if column else None
             if by is not None:
                 found += measure_scan(scan, rows, by, partitions, self._read_lookups(alike, scan))
+            if by is not None and scan.shares:
+                found += measure_shares(scan, rows, by, partitions)
             if scan.groups:
                 found += measure_groups(scan, rows, by, partitions)
         for piece in alike:
@@ -141,8 +147,7 @@ class SparkMeasurer:
 
     def _counted(self, scan: Scan, pin: TargetPin, partitions: Sequence[str], snapshot_id: str) -> list[Measurement]:
         """Row counts from metadata; empty if the scan measures more, or deletes or shared files make them inexact."""
-        more = scan.unique or scan.unique_in_run or scan.lookups or scan.content or scan.groups
-        if self._files_of is None or set(scan.aggregates) != {ROW_COUNT} or more:
+        if self._files_of is None or not scan.counts_rows_only:
             return []
         rows = dict.fromkeys(partitions, 0)
         for file in self._files_of(pin, snapshot_id, partitions):
@@ -159,33 +164,49 @@ class SparkMeasurer:
     def _target(self, pin: TargetPin, snapshot_id: str | None, partitions: Sequence[str]) -> DataFrame:
         return add_later_columns(self._rows(pin, snapshot_id, partitions).where(in_scope(pin, partitions)), pin)
 
-    def _read_lookups(self, alike: Sequence[Manifest], scan: Scan) -> dict[str, DataFrame]:
+    def _read_lookups(self, alike: Sequence[Manifest], scan: Scan) -> dict[str, KeySource]:
         """The inputs in which keys are looked up, including look-back and look-ahead."""
         found = {}
         for name in sorted({lookup.input for lookup in scan.lookups.values()}):
             pin = _find_pin(alike[0], name)
-            wide = [
-                replace(one, partitions=widen_partitions(one.target.grain, one.partitions, pin.lookback, pin.lookahead))
-                for one in alike
+            rule = rule_of_pin(pin, alike[0].target.grain)
+            snapshots = {_find_pin(one, name).snapshot_id for one in alike if one.partitions}
+            if pin.reference not in READ_AT_ITS_TIME or len(snapshots) < 2:
+                found[name] = KeySource(self._read_pieces(alike, name, rule))
+                continue
+            # each partition finds its keys in the snapshot that it was computed from
+            pieces = [(one, _find_pin(one, name).snapshot_id) for one in alike if one.partitions]
+            frames = [
+                self._read_pieces([one], name, rule).withColumn(SNAPSHOT, F.lit(snapshot)) for one, snapshot in pieces
             ]
-            found[name] = self._input(wide, name)[0]
+            read_at = [F.when(in_scope(one.target, one.partitions), F.lit(snapshot)) for one, snapshot in pieces]
+            found[name] = KeySource(_union_rows(frames), F.coalesce(*read_at))
         return found
 
-    def _input(self, alike: Sequence[Manifest], name: str) -> tuple[DataFrame, str | None, str]:
-        """Rows, partition column and column type of an input; each partition is read as pinned."""
+    def _input(self, alike: Sequence[Manifest], name: str) -> tuple[DataFrame, str | None, str, Grain]:
+        """Rows, partition column, its type and the input's grain; each partition is read as pinned."""
         first = _find_pin(alike[0], name)
         kind = first.column_type or alike[0].target.column_type
-        cut = [one for one in alike if one.partitions] if first.partition else alike[:1]
-        rows = [self._pinned(one, _find_pin(one, name), kind) for one in cut or alike[:1]]
-        return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), rows), first.partition, kind
+        rule = rule_of_pin(first, alike[0].target.grain)
+        return self._read_pieces(alike, name, rule.without_look), first.partition, kind, rule.input_grain
 
-    def _pinned(self, manifest: Manifest, pin: InputPin, kind: str) -> DataFrame:
+    def _read_pieces(self, alike: Sequence[Manifest], name: str, rule: ReadRule) -> DataFrame:
+        cut = alike[:1] if rule.is_whole else [one for one in alike if one.partitions]
+        rows = [self._pinned(one, _find_pin(one, name), rule) for one in cut or alike[:1]]
+        return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), rows)
+
+    def _pinned(self, manifest: Manifest, pin: InputPin, rule: ReadRule) -> DataFrame:
         parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
-        return read_input_frame(self._session, pin, parts, manifest.partitions, manifest.target.grain, kind)
+        wanted = rule.list_reads(manifest.partitions)
+        return read_input_frame(self._session, pin, parts, wanted, rule.input_grain, manifest.target.column_type)
 
 
 def _find_pin(manifest: Manifest, name: str) -> InputPin:
     return next(pin for pin in manifest.inputs if pin.name == name)
+
+
+def _union_rows(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames)
 
 
 _conforms: type[Measurer] = SparkMeasurer

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from errata.engines.spark.inputs.frames import read_screened
 from errata.engines.spark.inputs.row_rules import OUT
 from errata.engines.spark.measure.aggregates import PartitionGrouping, translate_spark_errors
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest
 from errata.model.partition import WHOLE
 from errata.ports.measure import ROWS_IN, ROWS_USED, Measurement, input_scope, taken_out_measure
@@ -21,13 +22,14 @@ def measure_accounts(
     """Rows in, rows used, and rows removed by each rule, per partition of the run, including zeros."""
     grain, scope = manifest.target.grain, input_scope(pin.name)
     kind = pin.column_type or manifest.target.column_type
+    rule = rule_of_pin(pin, grain).without_look
     with translate_spark_errors(scope):
-        rows = read_screened(session, pin, parts, manifest.partitions, grain, kind)
+        rows = read_screened(session, pin, parts, rule.list_reads(manifest.partitions), rule.input_grain, kind)
         fate = (F.col(OUT)["action"].alias("action"), F.col(OUT)["reason"].alias("reason"))
         if pin.partition is None:
             named = rows.groupBy(*fate).count().withColumn("partition", F.lit(WHOLE))
         else:
-            by = PartitionGrouping(pin.partition, kind, grain)
+            by = PartitionGrouping(pin.partition, kind, grain, rule.input_grain)
             named = rows.groupBy(by.unit, *fate).count().select(by.text.alias("partition"), "action", "reason", "count")
         found = [(row["partition"], row["action"], row["reason"], int(row["count"])) for row in named.collect()]
     planned = (WHOLE,) if pin.partition is None else manifest.partitions

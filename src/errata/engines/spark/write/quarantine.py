@@ -20,7 +20,8 @@ from errata.engines.spark.inputs.frames import read_screened
 from errata.engines.spark.inputs.row_rules import ORIGIN, OUT, SOURCE, is_used, split_rows, to_row_struct
 from errata.engines.spark.write.append import SparkWriter
 from errata.errors import TransformFailed
-from errata.model.manifest import InputPin, Manifest
+from errata.model.graph.read_rule import rule_of_pin
+from errata.model.manifest import InputPin, Manifest, list_divisible_inputs
 from errata.model.partition import WHOLE
 from errata.model.product.eras import QUARANTINE, SUPPRESS
 from errata.model.refs import quarantine_table
@@ -47,7 +48,7 @@ class TransformQuarantine:
         return split_rows(lambda rows, why: self.rows.append((pin, why, rows)), frame, condition, reason, source)
 
     def _input(self, name: str | None) -> InputPin:
-        able = [pin for pin in self.manifest.inputs if pin.partition is not None and not pin.own]
+        able = list_divisible_inputs(self.manifest)
         chosen = [pin for pin in able if name in (None, pin.name)]
         if len(chosen) != 1:
             known = ", ".join(pin.name for pin in able) or "none"
@@ -100,7 +101,8 @@ def _iterate_screened(session: SparkSession, work: ChunkWork) -> Iterator[_Quara
         if not pin.is_screened or not is_owned_by_chunk(pin, manifest, work.chunk.partitions):
             continue
         kind = pin.column_type or manifest.target.column_type
-        every = read_screened(session, pin, work.parts, work.chunk.partitions, grain, kind)
+        rule = rule_of_pin(pin, grain).without_look
+        every = read_screened(session, pin, work.parts, rule.list_reads(work.chunk.partitions), rule.input_grain, kind)
         action, seen = F.col(OUT)["action"], Observation()
         counted = every.observe(
             seen,
@@ -110,7 +112,9 @@ def _iterate_screened(session: SparkSession, work: ChunkWork) -> Iterator[_Quara
             F.count_if(action == SUPPRESS).alias("rows_suppressed"),
         )
         kept = counted.where(action == QUARANTINE)
-        partition = F.lit(WHOLE) if pin.partition is None else partition_text(pin.partition, kind, grain)
+        partition = (
+            F.lit(WHOLE) if pin.partition is None else partition_text(pin.partition, kind, grain, rule.input_grain)
+        )
         reason = (F.col(OUT)["kind"], F.col(OUT)["reason"])
         yield _QuarantineBatch(
             pin.name, _build_records(kept, work, pin, partition, reason, F.col(ORIGIN), F.col(SOURCE)), seen
@@ -122,9 +126,11 @@ def _iterate_set_aside(work: ChunkWork, aside: TransformQuarantine) -> Iterator[
     for pin, reason, frame in aside.rows:
         kind, seen = pin.column_type or manifest.target.column_type, Observation()
         # look-back rows are written by the chunk that publishes their partition
-        own = frame.where(in_partitions(str(pin.partition), kind, grain, work.chunk.partitions))
+        rule = rule_of_pin(pin, grain).without_look
+        names = rule.list_reads(work.chunk.partitions)
+        own = frame.where(in_partitions(str(pin.partition), kind, rule.input_grain, names))
         counted = own.observe(seen, F.count(F.lit(1)).alias("rows_set_aside"))
-        partition = partition_text(str(pin.partition), kind, grain)
+        partition = partition_text(str(pin.partition), kind, grain, rule.input_grain)
         origin = F.lit(f"{manifest.code.call} {manifest.code.version}")
         row = F.to_json(to_row_struct(frame), JSON_OPTIONS)
         told = (F.lit("transform"), F.lit(reason))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 revision = "0011"
-down_revision = "0008"
+down_revision = "0009"
 
 
 def upgrade() -> None:

@@ -1,0 +1,1 @@
+"""What is computed from what: partitions, products, and models of dbt. Pure."""
