@@ -59,7 +59,8 @@ def build_situation(
         grain=manifest.target.grain,
         last_move=last_move,
         needs_new_plan=any(one.state is ChunkState.FAILED and one.error_code in NEEDS_NEW_PLAN for one in chunks),
-        is_computed=counts.done == counts.total,
+        # a wave that was judged is computed, whatever is left of the run
+        is_computed=run.wave is not None or counts.done == counts.total,
         open_warnings=open_warnings,
         lacks_approvals=quorum is not None and not quorum.met,
         waves_stopped=turn is not None and bool(turn.stopped),

@@ -40,9 +40,14 @@ def only_gets_worse(check: Check) -> bool:
     return is_zero or check.threshold.operator in _UPPER_LIMITS
 
 
+def _counts_early(check: Check, manifest: Manifest) -> bool:
+    """Whether a rule of the run is judged with every wave; keys of all waves are compared once, with the last."""
+    return only_gets_worse(check) and not is_across_partitions(check, manifest.target)
+
+
 def list_last_rules(manifest: Manifest) -> tuple[str, ...]:
     """Names of the rules that are judged with the last wave only."""
-    checks = (one.name for one in manifest.checks if one.per == "run" and not only_gets_worse(one))
+    checks = (one.name for one in manifest.checks if one.per == "run" and not _counts_early(one, manifest))
     return (*checks, *(one.name for one in manifest.reconcile if one.per == "run"))
 
 
@@ -58,7 +63,7 @@ def select_run_rules(context: RunContext, rules: Manifest) -> RunRules | None:
     is_last = wave.n == len(waves)
     earlier = [one for one in waves if one.n < wave.n]
     so_far = {name for one in (*earlier, wave) for name in one.partitions}
-    checks = [one for one in rules.checks if one.per == "run" and (is_last or only_gets_worse(one))]
+    checks = [one for one in rules.checks if one.per == "run" and (is_last or _counts_early(one, rules))]
     chosen = replace(
         rules,
         partitions=tuple(name for name in rules.partitions if name in so_far),
@@ -97,7 +102,14 @@ def measure_whole_run(context: RunContext) -> tuple[Measurement, ...]:
     if not across and not totals:
         return ()
     only = replace(
-        whole.manifest, checks=across, reconcile=totals, compare=(), control=(), control_partitions={}, row_limits=()
+        whole.manifest,
+        checks=across,
+        reconcile=totals,
+        compare=(),
+        distribution=(),
+        control=(),
+        control_partitions={},
+        row_limits=(),
     )
     candidate = assemble_candidate(whole, require_adopted_chunks(whole))
     measured = measure_manifest(replace(whole, manifest=only), candidate)

@@ -26,6 +26,7 @@ from errata.model.partition import format_ranges, sort_oldest_first
 from errata.model.rebase import list_rebase_tags
 from errata.model.refs import DAY_MS, RUN_DAYS
 from errata.model.run import RunState
+from errata.model.waves import WaveState
 from errata.planning.repin import input_from_pin, needs_repin, repin_input
 from errata.ports.tables import PartitionSize
 from errata.publishing.expected_files import build_replacement
@@ -35,6 +36,8 @@ from errata.text.numbers import plural
 from errata.workspace import RunContext, Workspace
 
 LIVE_WINS = "live_wins"
+STALE = "waves.stale"
+"""Audit action: partitions that are out read inputs of which a later wave reads a newer version."""
 MAX_REBASES = 3
 """Rebases per wave; a partition that is written all the time needs a freeze or a quieter hour."""
 _REBASEABLE_STATES = (RunState.STAGED, RunState.VALIDATED)
@@ -84,6 +87,7 @@ def _try_rebase(context: RunContext, conflict: PublishConflict) -> PublishConfli
     told = {"written": list(written), "snapshots": list(conflict.fields.get("snapshots", ())), **value}
     failpoint("rebase.before_record")
     context.ledger.rebases.record(context.run_id, n, told, chunks, parts, context.actor)
+    _note_stale_waves(context, n, names)
     failpoint("rebase.after_record")
     tag_newest_rebase(context.workspace, context.actor, context.run)
     failpoint("rebase.after_pin")
@@ -98,6 +102,32 @@ def _try_rebase(context: RunContext, conflict: PublishConflict) -> PublishConfli
         snapshots=told["snapshots"],
         rebase=n,
     )
+
+
+def _note_stale_waves(context: RunContext, n: int, names: Sequence[str]) -> None:
+    """Put on the record which published partitions read input partitions that are pinned again now."""
+    waves = context.ledger.waves.list(context.run_id)
+    out = [
+        name
+        for wave in waves
+        if wave.state in (WaveState.PUBLISHED, WaveState.PART_PUBLISHED)
+        for name in wave.partitions
+    ]
+    stale = find_stale_readers(context.manifest, names, out)
+    if stale:
+        context.ledger.audit.note(context.run_id, context.actor, STALE, {"rebase": n, "partitions": list(stale)})
+        told = format_ranges(context.manifest.target.grain, stale)
+        context.workspace.narrate(f"WARNING: {told} is published and read inputs that have changed since")
+
+
+def find_stale_readers(manifest: Manifest, again: Sequence[str], out: Sequence[str]) -> tuple[str, ...]:
+    """Partitions of ``out`` that read an input partition which computing ``again`` pins anew. Pure."""
+    grain, found = manifest.target.grain, set[str]()
+    for pin in filter(needs_repin, manifest.inputs):
+        rule = rule_of_pin(pin, grain)
+        pinned = set(rule.list_reads(again))
+        found |= {name for name in out if not pinned.isdisjoint(rule.list_reads([name]))}
+    return sort_oldest_first(grain, found - set(again))
 
 
 def _find_publications(workspace: Workspace, run: RunRecord, conflict: PublishConflict) -> list[str]:

@@ -20,9 +20,9 @@ SAME_CONCEPT = {
     "completeness", "control", "diff", "differ", "distribution", "doctor", "eras", "erase", "erasure", "evidence",
     "history", "impact", "jars", "ledger", "live", "live_writes", "measure", "people", "plan", "preview",
     "product", "progress", "project", "publish", "quarantine", "rebase", "reconcile", "refs", "release", "report",
-    "restore", "rollback", "row_accounts", "row_rules", "rows", "rule_check", "rules", "run", "runs", "secrets", "settings",
-    "show", "side_tables", "spark", "staging", "status", "table", "tables", "throttle", "transforms", "try_",
-    "validate", "waves", "why",
+    "restore", "rollback", "row_accounts", "row_rules", "rows", "rule_check", "rules", "run", "runs", "secrets",
+    "settings", "show", "side_tables", "spark", "staging", "status", "table", "tables", "throttle", "transforms",
+    "try_", "validate", "waves", "why",
 }  # fmt: skip
 """Names that stand for the same thing wherever they are."""
 

@@ -44,15 +44,15 @@ class WaveStream:
         run, waves = self.workspace.ledger.runs.get(self.run_id), self.workspace.ledger.waves.list(self.run_id)
         if run.state in FINAL or run.state is RunState.PAUSED:
             return False
+        upcoming = find_next_wave(waves)
+        may_go = upcoming is not None and upcoming.state is WaveState.VALIDATED
+        # first: readers should not wait for the verdict on a later wave
+        if upcoming and may_go and not find_stop_reason(self.workspace, run) and self._publish(upcoming.n):
+            return True
         # in order: the rules of the whole run add up what was measured before
         judgeable = takewhile(lambda one: one.state is not WaveState.COMPUTING, waves)
         staged = next((one for one in judgeable if one.state is WaveState.STAGED), None)
-        if staged is not None:
-            return self._judge(staged.n)
-        upcoming = find_next_wave(waves)
-        if upcoming is None or upcoming.state is not WaveState.VALIDATED or find_stop_reason(self.workspace, run):
-            return False
-        return self._publish(upcoming.n)
+        return staged is not None and self._judge(staged.n)
 
     def _judge(self, n: int) -> bool:
         try:

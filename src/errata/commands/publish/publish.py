@@ -21,6 +21,7 @@ from errata.model.audit import Actor
 from errata.model.duration import to_days
 from errata.model.manifest import Manifest
 from errata.model.partition import format_partition_list, format_ranges
+from errata.model.refs import pre_tag, undo_branch
 from errata.model.side_tables import find_side_table, is_side_table_mode
 from errata.model.table import DataFile, find_columns_to_add, group_by_partition
 from errata.model.waves import count_pause_days
@@ -28,6 +29,7 @@ from errata.ports.publish import TableVersion
 from errata.publishing.erasure import require_erasure_check, watermark_fields
 from errata.publishing.expected_files import build_replacement
 from errata.publishing.follow_up import build_outbox, process_outbox
+from errata.publishing.intent import Intent
 from errata.publishing.late_inputs import notice_late_inputs
 from errata.publishing.leftovers import remove_run_tags
 from errata.publishing.recovery import LedgerLog, recover_open_intents
@@ -149,18 +151,34 @@ def _finish_publication(
 def _build_replacement(
     context: RunContext, candidate: CandidateRecord, scope: tuple[str, ...], files: tuple[DataFile, ...]
 ) -> Replacement:
+    pause = count_pause_days(context.manifest.publish.waves)
+    undo_days = to_days(context.manifest.rollback_window) + pause
+    # a shadow table has its own branches, and nothing expires there
+    keep = {} if context.manifest.target.shadow else {candidate.branch: _CANDIDATE_DAYS + pause}
     return replace(
         build_replacement(context.workspace, context.run, context.manifest, scope),
         add=group_by_partition(files, scope),
         add_from=(candidate.snapshot_id or "",),
         add_table=context.manifest.target.shadow or "",
-        undo_days=to_days(context.manifest.rollback_window),
-        # a shadow table has its own branches, and nothing expires there
-        keep_refs={}
-        if context.manifest.target.shadow
-        else {candidate.branch: _CANDIDATE_DAYS + count_pause_days(context.manifest.publish.waves)},
+        undo_days=undo_days,
+        keep_refs=keep | _prolong_undo(context, undo_days),
         properties={"errata.candidate-digest": candidate.digest},
     )
+
+
+def _prolong_undo(context: RunContext, days: int) -> dict[str, int]:
+    """Refs that the undo of the run's earlier waves needs: a rollback of the run takes back all of them."""
+    publications = context.ledger.publications.list(context.run_id)
+    landed = [one.pub_id for one in publications if one.kind == "publish" and one.result_snapshot_id]
+    wanted = [undo_branch(pub_id) for pub_id in landed]
+    # rows with deletes come back from the whole snapshot; elsewhere its tag would only keep files alive
+    wanted += [
+        pre_tag(pub_id)
+        for pub_id in landed
+        if Intent.from_dict(context.ledger.publications.detail(pub_id)).with_deletes
+    ]
+    refs = context.engines.pins.refs(context.run.table) if wanted else {}
+    return {ref: days for ref in wanted if ref in refs}
 
 
 def _report_already_published(

@@ -59,24 +59,33 @@ def judge_candidate(
     ``accepted`` are rules whose warnings were accepted → the person who did. For a wave, ``whole`` has the rules of the
     run and the partitions so far, and ``earlier`` what was measured in the waves before.
     """
-    numbers = MeasurementIndex({(m.scope, m.partition, m.name): m for m in (*earlier, *measurements)})
+    own = {(one.scope, one.partition, one.name): one for one in measurements}
+    before = {(one.scope, one.partition, one.name): one for one in earlier}
     with localcontext(prec=_PRECISION):
-        results = tuple(_iterate_results(manifest, whole or manifest, numbers, facts))
+        numbers = MeasurementIndex(own)
+        results = (
+            *judge_whole_candidate(manifest, numbers, facts),
+            *_iterate_run_results(whole or manifest, MeasurementIndex({**before, **own})),
+            *_iterate_results(manifest, numbers, facts),
+        )
     return Verdict(tuple(replace(r, accepted_by=accepted.get(r.name)) if r.level == WARN else r for r in results))
 
 
-def _iterate_results(
-    manifest: Manifest, whole: Manifest, numbers: MeasurementIndex, facts: CandidateSummary
-) -> Iterator[CheckResult]:
-    yield from judge_whole_candidate(manifest, numbers, facts)
+def _iterate_run_results(whole: Manifest, numbers: MeasurementIndex) -> Iterator[CheckResult]:
+    """Results of the rules over all partitions so far."""
     for check in whole.checks:
         if check.per == "run":
             yield judge_check(check, None, whole, numbers)
-    groups = index_groups((*manifest.reconcile, *whole.reconcile), numbers)
-    balances = [rule for rule in manifest.reconcile if rule.per != "run"]
-    for rule in whole.reconcile:
-        if rule.per == "run":
-            yield judge_reconciliation(rule, None, numbers, groups)
+    totals = tuple(rule for rule in whole.reconcile if rule.per == "run")
+    groups = index_groups(totals, numbers)
+    for rule in totals:
+        yield judge_reconciliation(rule, None, numbers, groups)
+
+
+def _iterate_results(manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary) -> Iterator[CheckResult]:
+    """Results of the rules of each partition of the candidate."""
+    balances = tuple(rule for rule in manifest.reconcile if rule.per != "run")
+    groups = index_groups(balances, numbers)
     for partition in manifest.partitions:
         yield from judge_partition(partition, manifest, numbers, facts)
         for check in manifest.checks:

@@ -34,7 +34,15 @@ from errata.ledger.store.wave_states import find_waves, follow_waves
 from errata.model.audit import Actor
 from errata.model.refs import undo_branch
 from errata.model.run import RUN_MOVES, PublicationState, RunState
-from errata.model.waves import RESUME_ACTIONS, WAVE_ACTIONS, WaveState, build_pause_error, build_stopped_error
+from errata.model.waves import (
+    OUT,
+    RESUME_ACTIONS,
+    WAVE_ACTIONS,
+    WaveState,
+    build_pause_error,
+    build_stopped_error,
+    derive_run_state,
+)
 
 PublicationKind = Literal["publish", "rollback"]
 PublicationOutcome = Literal["committed", "abandoned"]
@@ -318,12 +326,10 @@ def _record_consequences(
     if outcome == "committed":
         record_acceptances(tx, known, tx.head_seq + 1)
     run = find_run(tx.conn, known.run_id)
-    after = follow_waves(run.state, [wave.state for wave in find_waves(tx.conn, run)])
+    after = _find_state_after(run, [wave.state for wave in find_waves(tx.conn, run)])
     if outcome == "committed" and known.kind == "rollback" and after is RunState.RUNNING:
         # someone has to look before more is computed and published
         after = RunState.PAUSED
-    if run.state in (RunState.CANCELLED, RunState.EXPIRED) and after not in RUN_MOVES[run.state]:
-        after = run.state  # waves that were not out have ended, those that are stay
     first = after
     if run.state is RunState.PUBLISHING and after in (RunState.SUPERSEDED, RunState.ROLLED_BACK):
         # Later runs superseded this one meanwhile; the model allows that move only from published states.
@@ -341,6 +347,15 @@ def _record_consequences(
         below = find_run(tx.conn, other)
         if below.state in changeable:
             _refresh_run_state(tx, below, known.pub_id, actor)
+
+
+def _find_state_after(run: RunRecord, waves: Sequence[WaveState]) -> RunState:
+    """The state that follows from the waves; of a run that was given up, only from those that were out by then."""
+    if run.state not in (RunState.CANCELLED, RunState.EXPIRED):
+        return follow_waves(run.state, waves)
+    out = [state for state in waves if state in OUT]
+    after = derive_run_state(out) if out and WaveState.PART_PUBLISHED not in waves else run.state
+    return after if after in RUN_MOVES[run.state] else run.state
 
 
 def _refresh_run_state(tx: Tx, run: RunRecord, because: str, actor: Actor) -> None:
