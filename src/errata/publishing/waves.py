@@ -14,6 +14,7 @@ from typing import Any
 from errata.approval.permissions import require_person, require_role
 from errata.approval.release import audit_refusal
 from errata.errors import StateRefused, UsageError
+from errata.gate.wave_rules import list_last_rules
 from errata.ledger import PublicationRecord, RunRecord, WaveRecord
 from errata.model.audit import Actor
 from errata.model.duration import to_seconds
@@ -206,6 +207,8 @@ def describe_waves(manifest: Manifest) -> dict[str, Any]:
             "release": waves.release,
             "within": dict(waves.within),
             "waves": [list(wave.partitions) for wave in found],
+            "with_last": list(list_last_rules(manifest)) if len(found) > 1 else [],
+            "new_columns": [column.name for column in manifest.target.new_columns] if len(found) > 1 else [],
         }
     }
 

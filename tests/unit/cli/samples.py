@@ -477,6 +477,7 @@ def planned_waves(**changes: object) -> dict[str, object]:
     found = [list(wave.partitions) for wave in waves()]
     said: dict[str, object] = {
         "size": "14", "pause": "1h", "order": "newest", "release": "each", "within": {}, "waves": found,
+        "with_last": [], "new_columns": [],
     }  # fmt: skip
     return {**said, **changes}
 

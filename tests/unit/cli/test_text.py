@@ -212,6 +212,23 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         ("plan", "p", "--partitions", "a", "--reason", "x"),
         {"plan": samples.plan(publish={"mode": "replace_partitions", "waves": samples.planned_waves()})},
     ),
+    "plan-waves-limited": (
+        ("plan", "p", "--partitions", "a", "--reason", "x"),
+        {
+            "plan": samples.plan(
+                publish={
+                    "mode": "replace_partitions",
+                    "waves": samples.planned_waves(
+                        release="first",
+                        within={"rows": "5%", "sum(revenue_usd)": "25%"},
+                        pause="0s",
+                        with_last=["unique invoices"],
+                        new_columns=["margin"],
+                    ),
+                }
+            )
+        },
+    ),
     "publish-wave": (("publish", RUN), {"publish": samples.first_wave()}),
     "publish-last-wave": (
         ("publish", RUN, "--wait"),

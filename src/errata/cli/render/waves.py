@@ -36,7 +36,21 @@ def describe_waves(waves: Mapping[str, Any]) -> list[str]:
         return [f"all in one wave of {plural(len(found[0]), 'partition')}"]
     most = plural(max(map(len, found)), "partition")
     apart = "" if waves["pause"] == "0s" else f", {waves['pause']} apart at least"
-    return [f"in {len(found)} waves of {most}, {waves['order']} first{apart}", _RELEASE[waves["release"]]]
+    lines = [f"in {len(found)} waves of {most}, {waves['order']} first{apart}", _describe_release(waves)]
+    if waves["with_last"]:
+        lines.append(
+            f"{', '.join(waves['with_last'])}: judged with the last wave; if it fails, the others stay published"
+        )
+    if waves["new_columns"]:
+        lines.append(f"{', '.join(waves['new_columns'])}: NULL in the partitions of later waves until they go")
+    return lines
+
+
+def _describe_release(waves: Mapping[str, Any]) -> str:
+    if not waves["within"]:
+        return _RELEASE[waves["release"]]
+    limits = ", ".join(f"{metric} {most}" for metric, most in waves["within"].items())
+    return f"{_RELEASE[waves['release']]}, within {limits}"
 
 
 def render_waves(waves: Sequence[WaveView], turn: WaveTurnView | None, grain: str, width: int) -> list[str]:
