@@ -37,12 +37,24 @@ OF_ONE = range(8, 13)
 """Few histories, in which something is published whichever fault is frequent, and planted bugs are noticed."""
 
 
+OF_WAVES = range(70, 89)
+"""Few histories with waves, in which some are taken back."""
+
+
 @pytest.fixture(scope="module")
 def grounds() -> Iterator[tuple[Ground, ...]]:
     """Two beginnings, in memory where there is any: each step is a commit that waits for its disk."""
     with tempfile.TemporaryDirectory(prefix="errata-sim-", dir=in_memory()) as made:
         approved = approved_ground(Path(made) / "approved.db")
         # publishing is where there is most to lose
+        yield (approved, *[validated_ground(approved, Path(made) / "validated.db")] * 2)
+
+
+@pytest.fixture(scope="module")
+def waved() -> Iterator[tuple[Ground, ...]]:
+    """The same with waves: every chunk is one."""
+    with tempfile.TemporaryDirectory(prefix="errata-sim-", dir=in_memory()) as made:
+        approved = approved_ground(Path(made) / "approved.db", is_waved=True)
         yield (approved, *[validated_ground(approved, Path(made) / "validated.db")] * 2)
 
 
@@ -85,6 +97,13 @@ def test_the_invariants_hold_in_simulated_histories(grounds: tuple[Ground, ...])
     expected |= {"parents cleared", "column filled", "clock ahead"}
     assert not expected - set(figures), "the histories are too tame to prove anything"
     assert figures["publish committed"] >= len(IN_CI)
+    assert figures["rollback committed"] >= 1
+
+
+def test_the_invariants_hold_in_simulated_histories_of_waves(waved: tuple[Ground, ...]) -> None:
+    """Waves are judged and published while others are computed, among the same faults."""
+    figures = several(waved, OF_WAVES)
+    assert figures["publish committed"] >= len(OF_WAVES)
     assert figures["rollback committed"] >= 1
 
 

@@ -70,7 +70,37 @@ def violations(root: Path, catalog: Mapping[str, str] | None = None) -> list[str
 
 def ledger_violations(db: sqlite3.Connection) -> list[str]:
     """What is wrong in the ledger's database alone; rows are read by name."""
-    return [*_coverage(db), *_attempts(db), *_audit(db), *_approvals(db), *_locks(db)]
+    return [*_coverage(db), *_attempts(db), *_audit(db), *_approvals(db), *_locks(db), *_waves(db)]
+
+
+def _waves(db: sqlite3.Connection) -> list[str]:
+    """I13: a publication is of one wave, a partition is published once, and no wave before the one before it."""
+    found = []
+    for (run_id,) in db.execute("SELECT run_id FROM run").fetchall():
+        wave_of: dict[str, int] = {}
+        query = "SELECT partitions, wave FROM chunk WHERE run_id=? AND state != 'replaced' ORDER BY position, chunk_id"
+        for chunk in db.execute(query, (run_id,)):
+            for name in json.loads(chunk["partitions"]):
+                wave_of.setdefault(name, max(1, chunk["wave"]))
+        out: set[str] = set()
+        query = (
+            "SELECT * FROM publication WHERE run_id=? AND kind='publish' AND state='committed' ORDER BY settled_at, n"
+        )
+        for row in db.execute(query, (run_id,)):
+            names = set(json.loads(row["partitions"]))
+            found += [f"I13 {row['pub_id']} publishes {name} again" for name in sorted(names & out)]
+            told = json.loads(row["release"] or "{}").get("wave")
+            if told is None:
+                out |= names
+                continue
+            waves = {wave_of[name] for name in names}
+            if len(waves) > 1:
+                found.append(f"I13 {row['pub_id']} has partitions of waves {sorted(waves)}")
+            skipped = {name for name, wave in wave_of.items() if wave < min(waves)} - out
+            if skipped and not told.get("named"):
+                found.append(f"I13 {row['pub_id']} went before {sorted(skipped)}, which are of an earlier wave")
+            out |= names
+    return found
 
 
 def _shadows(db: sqlite3.Connection, name: str) -> list[str]:

@@ -82,7 +82,7 @@ def refuse_groups(run: RunRecord, manifest: Manifest) -> None:
         )
 
 
-def require_wave_ready(context: RunContext, scope: Sequence[str], early: str | None) -> dict[str, Any]:
+def require_wave_ready(context: RunContext, scope: Sequence[str], early: str | None, *, named: bool) -> dict[str, Any]:
     """Refuse a wave that is too early or stopped, or while the live pipeline is unhealthy.
 
     ``early`` is a person's reason not to wait; it lifts the pause and nothing else. Returns what the publication
@@ -107,6 +107,8 @@ def require_wave_ready(context: RunContext, scope: Sequence[str], early: str | N
     require_not_stopped(context.workspace, context.actor, context.run)
     told: dict[str, Any] = {"n": [wave.n for wave in parts], "of": len(waves), "pause": settings.pause}
     told["pause_seconds"] = to_seconds(settings.pause)
+    if named:
+        told["named"] = True
     until, now = (
         compute_pause_end(settings, _find_last_publish_time(context.ledger.publications.list(context.run_id))),
         _now(context.workspace),

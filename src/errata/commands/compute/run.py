@@ -213,10 +213,12 @@ def _record_end_state(job: RunJob) -> tuple[RunRecord, ChunkCounts]:
     try:
         if run.state is S.RUNNING and counts.done == counts.total:
             failpoint("run.before_staged")
-            # waves may have been judged and be out by now
+            # waves may have been judged and be out by now; whatever happens to one from here on moves the run itself
             waves = workspace.ledger.waves.list(run.run_id)
             state = S.STAGED if len(waves) == 1 else derive_run_state([wave.state for wave in waves])
-            run = workspace.ledger.runs.move(run.run_id, state, actor=actor, body={"rows": counts.rows})
+            run = workspace.ledger.runs.move(
+                run.run_id, state, actor=actor, expect={S.RUNNING}, body={"rows": counts.rows}
+            )
         elif run.state is S.RUNNING and not counts.running and (not counts.pending or is_blocked(job)):
             body = {"failed": counts.failed + counts.quarantined}
             run = workspace.ledger.runs.move(run.run_id, S.FAILED, actor=actor, body=body)

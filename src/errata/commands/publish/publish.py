@@ -77,7 +77,7 @@ def publish_run(
     if not scope:
         return _report_already_published(context, asked, states)
     # the turn first: authorisation records a release, which a wave that has to wait must not leave behind
-    turn = require_wave_ready(context, scope, early)
+    turn = require_wave_ready(context, scope, early, named=partitions is not None)
     by = authorize_publication(context, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself)
     workspace.engines.start_early(session=False)
     late = notice_late_inputs(context, scope, "publish")

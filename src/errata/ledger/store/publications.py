@@ -92,6 +92,7 @@ class Publications(Store):
             require_state(run, _ALLOWED_STATES[kind], f"{kind}.intended")
             waves = find_waves(tx.conn, run)
             _require_waves(run, kind, waves, partitions)
+            _require_order(run, waves, release)
             _require_scope(tx.conn, run, kind, table, partitions)
             # checked here, in the transaction of the intent, so that no verdict, pause or lock can come in between
             require_release(tx.conn, run, release)
@@ -266,6 +267,21 @@ def _require_waves(
     )
     body = {"found": found, "wave": wrong[0].n}
     raise Refusal(error, run_id=run.run_id, action=f"{kind}.intended", body=body)
+
+
+def _require_order(run: RunRecord, waves: Sequence[WaveRecord], release: Mapping[str, Any] | None) -> None:
+    """Refuse a wave before the one before it, unless someone named its partitions."""
+    told = (release or {}).get("wave") or {}
+    if told.get("named"):
+        return
+    for n in told.get("n", ()):
+        if before := [wave.n for wave in waves if wave.n < n and wave.state not in OUT]:
+            error = StateRefused(
+                f"publish of wave {n} of {run.run_id} was refused; wave {before[0]} is not out yet",
+                state="nothing was changed",
+                run_id=run.run_id,
+            )
+            raise Refusal(error, run_id=run.run_id, action="publish.intended", body={"wave": n, "before": before})
 
 
 def _set_publishing(wave: WaveRecord, partitions: Sequence[str]) -> WaveState:
