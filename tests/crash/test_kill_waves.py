@@ -10,7 +10,7 @@ import pytest
 
 from support.attached import start
 from support.waves import in_waves
-from support.world import World
+from support.world import PRODUCT_FILE, World
 from support.worlds import WorldAt
 
 pytestmark = [pytest.mark.spark]
@@ -36,6 +36,43 @@ def test_killed_among_waves_each_is_published_once_and_the_pause_is_kept(world_a
     assert [p.partitions for p in landed] == [(day,) for day in reversed(world.days)]
     told = [str(p.settled_at) for p in landed]
     assert all(_seconds(later) - _seconds(earlier) >= 1.0 for earlier, later in itertools.pairwise(told))
+
+
+STREAMED = in_waves(
+    "size: 1, release: none", PRODUCT_FILE.replace("rollback_window: 30d", "rollback_window: 30d, manual: false")
+)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "waves.after_verdict=kill@2",
+        pytest.param("waves.between=kill", marks=pytest.mark.slow),
+        pytest.param("publish.before_commit=kill@2", marks=pytest.mark.slow),
+        pytest.param("publish.after_commit=kill@2", marks=pytest.mark.slow),
+        pytest.param("stage.after_commit=kill@3", marks=pytest.mark.slow),
+        pytest.param("validate.after_measure=kill@2", marks=pytest.mark.slow),
+    ],
+)
+def test_killed_while_it_computes_and_publishes_whole_waves_are_visible_and_the_same_command_continues(
+    world_at: WorldAt, point: str
+) -> None:
+    """Every day is either wholly old or wholly new at any time, and in the end each was published once, in order."""
+    world, run = world_at("approved", days=3, chunk_bytes="1", product=STREAMED)
+    _killed(world, point, "run", run, "--publish", "--parallel", "1", person="cy")
+    out = {day for p in world.ledger.publications.list(run) if p.state.value == "committed" for day in p.partitions}
+    seen = world.rows()
+    for day in world.days:
+        rows = [row for row in seen if row[0] == day]
+        landed = rows == world.expected([day])
+        assert landed or rows == world.wrong([day])
+        # a commit whose process died before it was recorded is on the table and not in the ledger
+        assert landed or day not in out
+    assert seen != world.expected()
+    assert world.client.run(run, publish=True, as_="cy").state == "published"
+    assert world.rows() == world.expected()
+    committed = [p for p in world.ledger.publications.list(run) if p.state.value == "committed"]
+    assert [p.partitions for p in committed] == [(day,) for day in reversed(world.days)]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from errata.errors import PermissionRefused, PublishConflict, PublishHeld, StateRefused, UsageError
+from errata.errors import ApprovalRefused, PermissionRefused, PublishConflict, PublishHeld, StateRefused, UsageError
 from errata.views import PublishView
 from support.clock import Clock, later, stopped_clock
 from support.ids import numbered
@@ -198,6 +198,37 @@ def test_all_waves_are_published_with_the_pause_between_them(make: Callable[...,
     landed = [datetime.fromisoformat(p.settled_at or "") for p in place.world.ledger.publications.list(place.run)]
     assert all(after - before >= timedelta(minutes=30) for before, after in itertools.pairwise(landed))
     assert any(line.startswith("wave 1 of 3 published") for line in place.world.said)
+
+
+def test_a_yes_to_all_waves_is_to_those_that_were_judged_by_then(make: Callable[..., Judged]) -> None:
+    """The digest that was reviewed is that of the next wave; a later wave that is judged again meanwhile stops it."""
+    place = make(pause="0s")
+    digest = place.world.client.status(place.run).release_digest
+    assert place.publish(wait=True, digest=digest).state == "published"
+    other = make(pause="30min")
+    digest = other.world.client.status(other.run).release_digest
+
+    def judge_again(n: int) -> None:
+        if n == 1:
+            path = other.world.root / "products/sales.yaml"
+            path.write_text(path.read_text().replace("mustBeGreaterOrEqualTo: 0", "mustBeGreaterOrEqualTo: 1"))
+            another = other.world.another_client()
+            another.validate(other.run, thresholds="one row at least", wave=2, as_="bo")
+
+    with sleeping(other, judge_again), pytest.raises(ApprovalRefused, match="is not the digest of what would be"):
+        other.publish(wait=True, digest=digest)
+    assert other.state == "part_published"
+
+
+def test_waiting_ends_at_a_wave_that_is_not_judged(make_world: Make) -> None:
+    """What may go went; the rest is not an error."""
+    world = make_world(days=2, chunk_bytes="1", product=in_waves("size: 1"))
+    run = world.to("approved")
+    world.client.run(run, max_chunks=1, as_="ana")
+    world.client.validate(run, as_="ana")
+    view = world.client.publish(run, wait=True, as_="bo")
+    assert (view.state, view.partitions) == ("running", world.days[1:])
+    assert any("wave 2 was not judged yet" in line for line in world.said)
 
 
 def test_a_restart_waits_for_what_is_left_of_the_pause(make: Callable[..., Judged]) -> None:

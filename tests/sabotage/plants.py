@@ -16,6 +16,7 @@ REPLACE = "tests/unit/publishing/test_replacement.py::test_"
 CONFLICT = "tests/unit/publishing/test_conflict.py::test_"
 CARRY = "tests/unit/publishing/test_carry_over.py::test_"
 TURNS = "tests/protocol/test_wave_turns.py::test_"
+WAVES = "tests/protocol/test_wave_rules.py::test_"
 REBASED = "tests/unit/publishing/test_rebased_publication.py::test_"
 FREEZES = "tests/unit/ledger/test_freezes.py::"
 SWEEPING = "tests/unit/publishing/test_sweep.py::test_"
@@ -480,6 +481,76 @@ PLANTS = (
         "WAVE_ACTIONS = (PAUSED, RESUMED, TAKEN_BACK, ",
         "WAVE_ACTIONS = (PAUSED, RESUMED, ",
         (f"{TURNS}only_a_person_resumes_after_a_rollback",),
+    ),
+    Plant(
+        "a wave goes before the one before it",
+        "ledger/store/publications.py",
+        "wave.n < n and wave.state not in OUT",
+        "wave.n < n and wave.state not in OUT and not n",
+        ("tests/unit/ledger/test_publication_pauses.py::test_no_wave_goes_before_the_one_before_it[sqlite]",),
+    ),
+    Plant(
+        "a wave that changes more than was sealed goes by itself",
+        "approval/wave_release.py",
+        "limit.is_exceeded(abs(new - old), old)",
+        "limit.is_exceeded(abs(new - new), old)",
+        (f"{WAVES}a_wave_that_changes_more_than_the_sealed_limit_waits",),
+    ),
+    Plant(
+        "a wave goes by itself after someone rolled back",
+        "approval/wave_release.py",
+        '    "rollback.committed": "something was rolled back",\n',
+        "",
+        (f"{WAVES}whatever_happened_since_makes_a_person_look_again[_roll_back-something was rolled back]",),
+    ),
+    Plant(
+        "a rule that was skipped counts as passed",
+        "approval/wave_release.py",
+        "    if passed_over := sorted(judged & skipped):",
+        "    if passed_over := sorted(judged & set()):",
+        ("tests/unit/approval/test_wave_release.py::test_a_rule_that_was_skipped_has_not_judged",),
+    ),
+    Plant(
+        "an accepted warning counts for every wave",
+        "gate/warnings.py",
+        'digest_of(warned if wave is None else {"wave": wave, "warned": warned})',
+        "digest_of([told[1:] for told in warned])",
+        (f"{WAVES}an_accepted_warning_counts_for_its_own_wave_only",),
+    ),
+    Plant(
+        "chunks start behind a rejected wave",
+        "ledger/store/wave_states.py",
+        "    return any(wave.state is WaveState.REJECTED for wave in find_waves(conn, find_run(conn, run_id)))",
+        "    return False",
+        (f"{WAVES}a_rejected_wave_stops_publication_and_new_chunks",),
+    ),
+    Plant(
+        "rules of the run are judged by the last wave alone",
+        "gate/verdict/judge.py",
+        "MeasurementIndex({**before, **own})",
+        "MeasurementIndex({**own})",
+        (f"{WAVES}a_rule_that_may_get_better_counts_with_the_last_wave",),
+    ),
+    Plant(
+        "the undo of earlier waves is not prolonged",
+        "commands/publish/publish.py",
+        "keep_refs=keep | _prolong_undo(context, undo_days)",
+        "keep_refs=keep",
+        (f"{WAVES}the_undo_of_the_first_wave_lives_as_long_as_that_of_the_last",),
+    ),
+    Plant(
+        "a run goes on by itself after one of its waves was rolled back",
+        "ledger/store/publications.py",
+        "        after = RunState.PAUSED\n",
+        "        pass\n",
+        (f"{WAVES}a_rollback_of_a_wave_pauses_a_run_that_is_still_computed",),
+    ),
+    Plant(
+        "repacked chunks mix waves",
+        "ledger/store/chunk_outcomes.py",
+        "row.wave == wave and wanted & set",
+        "wanted & set",
+        (f"{CONTRACT}chunks_of_several_waves_are_packed_anew_wave_by_wave[sqlite]",),
     ),
     Plant(
         "a name stays when the gate rejects its candidate",

@@ -118,6 +118,8 @@ def explain_void_release(
     holders = list_releasers(workspace, run, manifest)
     automatic = publishes_itself(workspace, manifest) and is_clean(found.verdict.checks)
     now = datetime.fromisoformat(workspace.ledger.now())
+    if row.kind == AUTOMATIC and run.wave is not None and not automatic:
+        return "it was released by rule, which is judged again when the wave is published"
     return find_void_reason(
         to_plain(row), found.subject, holders, valid=manifest.approval.valid, now=now, automatic=automatic
     )
@@ -145,6 +147,9 @@ def name_releaser(release: ReleaseRecord | None) -> str | None:
 def released_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> ReleasedView | None:
     """The valid release, or the newest one with the reason why it is void."""
     rows = workspace.ledger.releases.list(run.run_id)
+    if run.wave is not None:
+        # a release of another wave says nothing about this one
+        rows = tuple(row for row in rows if list(row.subject["partitions"]) == list(run.partitions))
     if not rows:
         return None
     # validity no longer matters once the run has ended

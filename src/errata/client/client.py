@@ -237,15 +237,17 @@ class Client(Upkeep):
         actor, alone = self._actor(as_), _require_line("--break-glass", break_glass)
         sooner = _require_line("--early", early)
 
-        def once() -> views.PublishView:
+        def once(looked_at: str | None) -> views.PublishView:
             return publish.publish.publish_run(
                 self._workspace, actor, run_id, partitions,
-                digest=digest, break_glass=alone, by_itself=by_itself, early=sooner,
+                digest=looked_at, break_glass=alone, by_itself=by_itself, early=sooner,
             )  # fmt: skip
 
         if not wait:
-            return once()
-        return publish.publish_wait.publish_by_wave(self._workspace, actor, run_id, once, pauses=early is None)
+            return once(digest)
+        return publish.publish_wait.publish_by_wave(
+            self._workspace, actor, run_id, once, digest=digest, pauses=early is None
+        )
 
     def dark(
         self,

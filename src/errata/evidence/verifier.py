@@ -974,15 +974,20 @@ class _Case:
 
     def goes_alone(self, release: Mapping[str, Any]) -> bool:
         """Whether the plan lets a candidate out without a person, or on a person's release of the first wave."""
-        if not self.manifest["manual"]:
-            return True
-        waves = self.manifest["publish"].get("waves") or {}
+        rule = (self.manifest["publish"].get("waves") or {"release": "none"})["release"]
+        if rule == "none":
+            return not self.manifest["manual"]
+        first = {name for chunk in self.manifest["chunks"] if chunk["wave"] <= 1 for name in chunk["partitions"]}
+
+        def covers_first(row: Mapping[str, Any]) -> bool:
+            return not first.isdisjoint(parsed(DECISIONS, row["subject"].encode())["partitions"])
+
         by_person = [
             one
             for one in self.records[DECISIONS]["releases"]
-            if one["kind"] != "automatic" and one["audit_seq"] < release["audit_seq"]
+            if one["kind"] != "automatic" and one["audit_seq"] < release["audit_seq"] and covers_first(one)
         ]
-        return waves.get("release") == "first" and bool(by_person)
+        return rule == "first" and bool(by_person) and not covers_first(release)
 
     def partitions(self) -> None:
         """Where each partition stands follows from what was published and taken back."""

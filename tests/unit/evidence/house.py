@@ -89,7 +89,8 @@ class House:
     measurer: Measurer
     made: int = 0
     written_anew: bool = False  # publications have no files of the candidate
-    wave: dict[str, Any] = field(default_factory=dict)  # what a publication says of the group it is
+    wave: dict[str, Any] = field(default_factory=dict)  # what a publication says of the wave it is
+    release_kind: str = "publish"
     plans: dict[str, Manifest] = field(default_factory=dict)
 
     @classmethod
@@ -258,7 +259,7 @@ class House:
         found = load_judged_candidate(self.workspace, self.ledger.runs.get(run_id))
         assert found is not None
         record, _ = self.ledger.releases.record(
-            run_id, found.subject.content, candidate_n=found.candidate.n, person=person, kind="publish",
+            run_id, found.subject.content, candidate_n=found.candidate.n, person=person, kind=self.release_kind,  # type: ignore[arg-type]
             actor=self.actor(person), break_glass=break_glass,
         )  # fmt: skip
         candidate = found.candidate

@@ -375,6 +375,20 @@ def test_waves_pauses_and_names_are_on_the_cover(new_house: NewHouse):
     assert "Planned in waves of 1 partition at most, 30min apart at least." in page
 
 
+@pytest.mark.parametrize("release, within", [("first", {"rows": "5%"}), ("each", {})])
+def test_a_first_wave_that_no_person_released_is_found(new_house: NewHouse, release: str, within: dict[str, str]):
+    """A rule lets later waves go, on a person's release of the first; never the first itself."""
+    house = new_house()
+    waves = Waves("1", release=release, within=within)
+    product = replace(house.product, publish=Publish(waves=waves))
+    house.workspace = replace(house.workspace, project=replace(house.project, products={product.name: product}))
+    run_id = house.judged()
+    house.release_kind = "automatic"
+    house.publish(run_id, DAYS[-1:])
+    problems = verify(house.export(run_id), [house.public]).problems
+    assert any("was released by rule, which its plan forbids" in one.problem for one in problems)
+
+
 def test_what_people_typed_is_text_on_the_cover(new_house: NewHouse):
     """A reason that looks like markup stays text."""
     house = new_house()

@@ -8,8 +8,21 @@ import pytest
 
 from errata.errors import PublishHeld, StateRefused
 from errata.ledger import Ledger
+from errata.model.manifest import Chunk
 from errata.model.run import RunState
-from unit.ledger.steps import ANA, DAYS, intend, roll_back, run_in, settle
+from unit.ledger.steps import (
+    ANA,
+    DAYS,
+    TABLE,
+    adopt,
+    bring,
+    intend,
+    manifest_bytes,
+    must_claim,
+    roll_back,
+    run_in,
+    settle,
+)
 
 
 def under(pause: str, seconds: int, **more: Any) -> dict[str, Any]:
@@ -53,6 +66,28 @@ def test_waves_that_someone_stopped_meanwhile_are_refused_until_a_person_lets_th
     ledger.audit.note("bf-1", ANA, "waves.resumed")
     settle(ledger, intend(ledger, "bf-1", DAYS[2:], release=under("0s", 0)))
     assert ledger.publications.list_open() == ()
+
+
+def test_no_wave_goes_before_the_one_before_it(ledger: Ledger):
+    """Unless someone names its partitions; decided in the transaction of the intent."""
+    chunks = [Chunk(f"c{n}", (day,), 1, 1, n) for n, day in enumerate(DAYS, 1)]
+    ledger.runs.record(
+        "bf-1", manifest_bytes("bf-1"), product="fin.daily_revenue", table=TABLE, partitions=DAYS, chunks=chunks,
+        parts={}, actor=ANA, body={},
+    )  # fmt: skip
+    bring(ledger, "bf-1", RunState.RUNNING)
+    for n, day in enumerate(DAYS, 1):
+        adopt(ledger, must_claim(ledger))
+        made = ledger.candidates.intend("bf-1", f"{n}" * 64, ANA, {"rows": {day: 1}})
+        ledger.candidates.record("bf-1", made.n, None, f"{n}", ANA, {"rows": {day: 1}})
+        ledger.candidates.record_verdict("bf-1", made.n, passed=True, checks=(), thresholds_digest="t" * 64, actor=ANA)
+    second = {"n": [2], "of": 3, "pause": "0s", "pause_seconds": 0}
+    with pytest.raises(StateRefused, match="wave 1 is not out yet"):
+        intend(ledger, "bf-1", DAYS[1:2], release={"wave": second})
+    settle(ledger, intend(ledger, "bf-1", DAYS[1:2], release={"wave": {**second, "named": True}}))
+    settle(ledger, intend(ledger, "bf-1", DAYS[:1], release={"wave": {**second, "n": [1]}}))
+    settle(ledger, intend(ledger, "bf-1", DAYS[2:], release={"wave": {**second, "n": [3]}}))
+    assert ledger.runs.get("bf-1").state is RunState.PUBLISHED
 
 
 def test_without_waves_a_rollback_of_a_part_stops_nothing(ledger: Ledger):

@@ -22,6 +22,7 @@ from errata.model.duration import to_days
 from errata.model.manifest import Manifest
 from errata.model.partition import format_partition_list, format_ranges
 from errata.model.refs import pre_tag, undo_branch
+from errata.model.run import RunState
 from errata.model.side_tables import find_side_table, is_side_table_mode
 from errata.model.table import DataFile, find_columns_to_add, group_by_partition
 from errata.model.waves import count_pause_days
@@ -139,7 +140,8 @@ def _finish_publication(
         undo_until=_undo_deadline(context.workspace.now(), context.manifest),
         grain=context.manifest.target.grain.value,
         warnings=(*late, *followed, *warnings),
-        release=released_view(context.workspace, replace(wave.run, state=run.state), context.manifest),
+        # it is out, so whether the release would still count no longer matters
+        release=released_view(context.workspace, replace(wave.run, state=RunState.PUBLISHED), context.manifest),
         break_glass=find_last_break_glass(context.workspace, run.run_id),
         single_user=context.actor.single_user,
         landed_on=find_side_table(context.manifest),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from errata.approval.permissions import require_role
+from errata.approval.release import find_release_digest
 from errata.errors import PublishHeld
 from errata.failpoints import failpoint
 from errata.live_writers.freeze import freeze_partitions
@@ -23,35 +24,56 @@ from errata.worker.pipeline_health import Level
 from errata.workspace import RunContext, Workspace
 
 _POLL_SECONDS = 2.0
+_MAY_GO = ("validated", "part_published")
 
 
 def publish_by_wave(
-    workspace: Workspace, actor: Actor, run_id: str, publish: Callable[[], PublishView], *, pauses: bool
+    workspace: Workspace,
+    actor: Actor,
+    run_id: str,
+    publish: Callable[[str | None], PublishView],
+    *,
+    digest: str | None,
+    pauses: bool,
 ) -> PublishView:
-    """Publish until no wave is left; raise as soon as a publication is refused or a pause is interrupted.
+    """Publish until no judged wave is left; raise as soon as a publication is refused or a pause is interrupted.
 
-    ``publish`` makes one publication, including all its checks. ``pauses`` is False if a person gave a reason for
-    skipping the pauses.
+    ``publish`` makes one publication, including all its checks, of what has this release digest. ``digest`` is the one
+    that a person reviewed: their yes is to the waves that were judged by then, as they were. ``pauses`` is False if a
+    person gave a reason for skipping the pauses.
     """
     run = workspace.ledger.runs.get(run_id)
     # refuse a missing role before the pause, not after it
     require_role(workspace, actor, (Role.PUBLISHER, Role.BREAK_GLASS), "publish", run.run_id)
     context = workspace.open_run(run.run_id, actor)
+    reviewed = _list_release_digests(context) if digest is not None else {}
     while True:
         if pauses:
             wait_for_turn(context)
         try:
-            view = publish()
+            view = publish(digest)
         except PublishHeld:
             continue  # another process published meanwhile; the pause starts from there
         if view.turn is None or view.turn.next is None:
             return view
+        upcoming = view.waves[view.turn.next - 1]
+        if upcoming.state not in _MAY_GO or (digest is not None and upcoming.n not in reviewed):
+            workspace.narrate(f"wave {upcoming.n} was not judged yet; it and those behind it wait")
+            return view
+        digest = reviewed.get(upcoming.n)
         done = sum(wave.state == "published" for wave in view.waves)
         workspace.narrate(
             f"wave {done} of {view.turn.of} published: {view.publication_id}, "
             f"{plural(len(view.partitions), 'partition')}, snapshot {view.snapshot_id}"
         )
         failpoint("waves.between")
+
+
+def _list_release_digests(context: RunContext) -> dict[int, str]:
+    """What a release of each judged wave would sign now, by wave."""
+    waves = context.ledger.waves.list(context.run_id)
+    found = {wave.n: find_release_digest(context.workspace, context.narrow(wave.n).run) for wave in waves}
+    return {n: digest for n, digest in found.items() if digest is not None}
 
 
 def wait_for_turn(context: RunContext) -> None:
