@@ -121,7 +121,7 @@ def _note_stale_waves(context: RunContext, n: int, names: Sequence[str]) -> None
 
 
 def find_stale_readers(manifest: Manifest, again: Sequence[str], out: Sequence[str]) -> tuple[str, ...]:
-    """Partitions of ``out`` that read an input partition which computing ``again`` pins anew. Pure."""
+    """Partitions of ``out`` that read an input partition that computing ``again`` pins once more. Pure."""
     grain, found = manifest.target.grain, set[str]()
     for pin in filter(needs_repin, manifest.inputs):
         rule = rule_of_pin(pin, grain)

@@ -86,7 +86,7 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
     kept: list[Mapping[str, str]] = []
     is_undoable = False
     publications = workspace.ledger.publications.list(run.run_id)
-    # a run is taken back as a whole, so the undo of its first wave lives as long as that of its last
+    # a run is rolled back as a whole, so the undo of its first wave lives as long as that of its last
     last = max((one.settled_at or "" for one in publications if one.state is PublicationState.COMMITTED), default=None)
     for publication in publications:
         undo = [undo_branch(publication.pub_id), pre_tag(publication.pub_id)]

@@ -169,7 +169,7 @@ def _build_replacement(
 
 
 def _prolong_undo(context: RunContext, days: int) -> dict[str, int]:
-    """Refs that the undo of the run's earlier waves needs: a rollback of the run takes back all of them."""
+    """Refs that the undo of the run's earlier waves needs: a rollback of the run restores all of them."""
     publications = context.ledger.publications.list(context.run_id)
     landed = [one.pub_id for one in publications if one.kind == "publish" and one.result_snapshot_id]
     wanted = [undo_branch(pub_id) for pub_id in landed]
