@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from support.memory_world import MemoryWorld as World
 from support.terminal import text
@@ -38,12 +39,8 @@ def test_a_rollback_is_told_with_its_own_people_and_live_writes_are_told_too(mak
     assert "+1 −0 rows" in told
 
 
-def test_a_part_of_the_key_shows_each_row_by_itself(make_world: Make) -> None:
-    """Two rows of one account are two histories, also when only one of them is left; none is made of both."""
-    world = make_world(days=1, product=TWO_CURRENCIES)
-    day = world.days[0]
-    world.table.append([{"day": day, "account": "a1", "gross": "50.00", "n": 7}])
-    world.to("published")
+def assert_rows_told_apart(world: Any, day: str) -> None:
+    """Check what ``why`` tells of two rows of one account, of which the correction leaves one."""
     gross = {row[1]: row[2] for row in world.expected()}["a1"]
     view = world.client.why(TABLE, day, key={"account": "a1"})
     assert view.history == ()
@@ -59,6 +56,15 @@ def test_a_part_of_the_key_shows_each_row_by_itself(make_world: Make) -> None:
     assert whole.history[-1].after == {}
     everyone = world.client.why(TABLE, day, key={"day": day})
     assert [row.key["account"] for row in everyone.rows] == ["a0", "a1", "a1", "a2"]
+
+
+def test_a_part_of_the_key_shows_each_row_by_itself(make_world: Make) -> None:
+    """Two rows of one account are two histories, also when only one of them is left; none is made of both."""
+    world = make_world(days=1, product=TWO_CURRENCIES)
+    day = world.days[0]
+    world.table.append([{"day": day, "account": "a1", "gross": "50.00", "n": 7}])
+    world.to("published")
+    assert_rows_told_apart(world, day)
 
 
 def test_many_rows_are_shown_up_to_a_number_and_that_is_said(make_world: Make) -> None:

@@ -76,21 +76,7 @@ def test_a_part_of_the_key_shows_each_row_by_itself(make_world: Make) -> None:
     day = world.days[0]
     world.sql(f"INSERT INTO {TABLE} VALUES (date'{day}', 'a1', 50.00, bigint(7), null, null)")
     world.to("published")
-    gross = {row[1]: row[2] for row in world.expected()}["a1"]
-    view = world.client.why(TABLE, day, key={"account": "a1"})
-    assert view.history == ()
-    rows = {row.key["n"]: next(e for e in row.history if e.action == "published") for row in view.rows}
-    assert {n: (e.before or {}).get("gross") for n, e in rows.items()} == {"2": str(gross * 2), "7": "50.00"}
-    assert {n: (e.after or {}).get("gross") for n, e in rows.items()} == {"2": str(gross), "7": None}
-    code, told = text(world, f"errata why {TABLE} {day} --key account=a1")
-    assert code == 0
-    assert "n=7" in told
-    assert "gross 50.00 → gone" in told
-    whole = world.client.why(TABLE, day, key={"account": "a1", "n": "7"})
-    assert whole.rows == ()
-    assert whole.history[-1].after == {}
-    everyone = world.client.why(TABLE, day, key={"day": day})
-    assert [row.key["account"] for row in everyone.rows] == ["a0", "a1", "a1", "a2"]
+    test_why.assert_rows_told_apart(world, day)
 
 
 def test_what_cannot_name_a_row_is_refused(world_at: WorldAt) -> None:

@@ -193,7 +193,7 @@ class SparkMeasurer:
     def _read_pieces(self, alike: Sequence[Manifest], name: str, rule: ReadRule) -> DataFrame:
         cut = alike[:1] if rule.is_whole else [one for one in alike if one.partitions]
         rows = [self._pinned(one, _find_pin(one, name), rule) for one in cut or alike[:1]]
-        return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), rows)
+        return _union_rows(rows)
 
     def _pinned(self, manifest: Manifest, pin: InputPin, rule: ReadRule) -> DataFrame:
         parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
