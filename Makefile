@@ -5,7 +5,7 @@ PYTEST_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 UV := .tools/bin/uv
-LOCKS := $(addprefix requirements/,tools.lock build.lock user.lock dev.lock)
+LOCKS := $(addprefix requirements/,tools.lock build.lock user.lock dev.lock dbt.lock)
 JARS := src/errata/jars/jars.toml
 
 export UV_PYTHON_DOWNLOADS := never
@@ -13,7 +13,7 @@ export SPARK_LOCAL_IP := 127.0.0.1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev demo demo-clv demo-case-sla test test-slow chaos sabotage check fix bench bench-quick bench-sqlmesh lock clean
+.PHONY: help setup setup-dev setup-dbt demo demo-clv demo-case-sla test test-slow chaos sabotage check fix bench bench-quick bench-sqlmesh lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,10 +25,14 @@ setup: .tools/archive.stamp ## what a user needs: a private .venv, and verified 
 
 setup-dev: setup .tools/dev.stamp ## the same, with what tests, checks and benchmarks need
 
+setup-dbt: .tools/uv.stamp requirements/dbt.lock ## dbt with DuckDB in an environment of its own, for slow tests of campaigns
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) .tools/dbt
+	$(UV) pip sync --python .tools/dbt/bin/python --require-hashes requirements/dbt.lock
+
 demo: setup ## replay the FinSight incident from bug to correction, rollback and audit
 	@$(BIN)/python examples/finsight/demo.py
 
-demo-clv: setup ## correct 1,825 days of customer value, with a kill at day 1,200 and a second worker
+demo-clv: setup ## correct 1,825 days of customer value year by year, then what follows; with a kill
 	@$(BIN)/python examples/clv/demo.py
 
 demo-case-sla: setup ## restate a year of regulatory deadlines: wrong time zone, late holidays, disputed cases
@@ -79,6 +83,7 @@ lock: .tools/uv.stamp ## resolve the locks again (add UPGRADE=--upgrade for newe
 	$(COMPILE) $(UPGRADE) -c requirements/constraints.txt pyproject.toml $(USER_EXTRAS) --extra dev \
 		-o requirements/dev.lock >/dev/null
 	$(COMPILE) -c requirements/dev.lock pyproject.toml $(USER_EXTRAS) -o requirements/user.lock >/dev/null
+	$(COMPILE) $(UPGRADE) requirements/dbt.in -o requirements/dbt.lock >/dev/null
 	@scripts/no-addresses $(LOCKS)
 
 clean: ## remove the virtual environments, caches and build output (not the jars in the user cache)

@@ -24,7 +24,8 @@ from benchmarks.clock import load
 from benchmarks.page import merged
 
 QUESTIONS = (
-    "overhead", "days", "loop", "publish", "scale", "skew", "resume", "planning", "looks", "again", "live", "sqlmesh",
+    "overhead", "days", "waves", "loop", "publish", "scale", "skew", "resume", "planning", "looks", "again", "live",
+    "sqlmesh",
 )  # fmt: skip
 
 

@@ -43,6 +43,7 @@ class Shape:
     conf: tuple[tuple[str, str], ...] = ()
     cores: int = 2
     extra: str = ""  # more of errata.yaml
+    waves: int = 0  # a product that is published in this many waves; 0: none
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -161,6 +162,8 @@ def write_project(root: Path, shape: Shape) -> None:
         "products/unique.yaml": product.product("bench.unique", "unique"),
         "transforms/daily.py": product.transform(shape.note),
     }
+    if shape.waves:
+        texts["products/waves.yaml"] = product.in_waves("bench.waves", -(-shape.days // shape.waves))
     (root / ".errata").mkdir(parents=True, exist_ok=True)  # of the catalog; the ledger comes with the first plan
     for name, text in texts.items():
         place = root / name

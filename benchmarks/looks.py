@@ -1,7 +1,8 @@
 """Looks and trials of the demo project as a person types them: CPU of whole commands, and of an older checkout beside.
 
-``BENCH_BEFORE`` names the Python of another checkout (``…/.venv/bin/python``), which runs the same commands in the same
-rounds. Both read one project; only the diff of ``diff, first`` is removed before each time.
+``BENCH_BEFORE`` names the Python of another checkout (``…/.venv/bin/python``). It runs the same commands in the same
+rounds on a project of its own, because an older Errata does not open a newer ledger. Only the diff of ``diff, first``
+is removed before each time.
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ TRY_WALL = 12.0
 
 def main(root: Path, *, quick: bool) -> None:
     """The goals of fast looks."""
-    project = root / "finsight"
-    workshop.lay_out(project)
-    generate.generate(project / "lake", rows_per_day=200 if quick else generate.ROWS_PER_DAY)
-    run(workshop.python("history", str(project)), cwd=workshop.ROOT, env=workshop.environment())
-    looks = _Looks(project)
     pythons = {"": sys.executable} | ({BEFORE: before} if (before := os.environ.get("BENCH_BEFORE")) else {})
-    acts = {f"{name}{mark}": act for mark, python in pythons.items() for name, act in looks.acts(python).items()}
+    acts: dict[str, Callable[[], object]] = {}
+    for n, (mark, python) in enumerate(pythons.items()):
+        project = root / f"finsight-{n}"
+        workshop.lay_out(project)
+        generate.generate(project / "lake", rows_per_day=200 if quick else generate.ROWS_PER_DAY)
+        run(workshop.python("history", str(project)), cwd=workshop.ROOT, env=workshop.environment())
+        acts |= {f"{name}{mark}": act for name, act in _Looks(project, python).acts().items()}
     quiet = alternate({name: act for name, act in acts.items() if not _starts_java(name)}, warm=1)
     long = alternate({name: act for name, act in acts.items() if _starts_java(name)}, warm=1)
     heading("Looks", "Whole commands on the demo project (60 days), with compiled bytecode.")
@@ -77,19 +79,19 @@ class _Looks:
 
     _plan = ("plan", PRODUCT, *SPAN, "--reason", "another", "--override", "overlap=bench")
 
-    def __init__(self, project: Path) -> None:
-        self.project = project
-        python, ana, bo = sys.executable, ("--as", "ana"), ("--as", "bo")
-        planned = self._ask(python, *ana, "plan", PRODUCT, *SPAN, "--reason", "bench").answer
+    def __init__(self, project: Path, python: str) -> None:
+        self.project, self.python = project, python
+        ana, bo = ("--as", "ana"), ("--as", "bo")
+        planned = self._ask(*ana, "plan", PRODUCT, *SPAN, "--reason", "bench").answer
         self.run = planned["run_id"]
-        self._ask(python, *bo, "approve", self.run, "--digest", planned["manifest_digest"])
-        self._ask(python, *ana, "run", self.run)
-        self._ask(python, *bo, "validate", self.run, "--accept", "sum(revenue_usd)=bench")
-        self._ask(python, "diff", self.run)
-        self.waiting = self._ask(python, *ana, *self._plan).answer
+        self._ask(*bo, "approve", self.run, "--digest", planned["manifest_digest"])
+        self._ask(*ana, "run", self.run)
+        self._ask(*bo, "validate", self.run, "--accept", "sum(revenue_usd)=bench")
+        self._ask("diff", self.run)
+        self.waiting = self._ask(*ana, *self._plan).answer
 
-    def acts(self, python: str) -> dict[str, Callable[[], object]]:
-        """Every command, run by this Python."""
+    def acts(self) -> dict[str, Callable[[], object]]:
+        """Every command."""
         words = {
             "--help": ("--help",),
             "status": ("status",),
@@ -103,23 +105,23 @@ class _Looks:
             "try": ("--as", "ana", "try", PRODUCT, DAY),
         }
         found: dict[str, Callable[[], object]] = {
-            name: lambda words=words: self._ask(python, *words)  # type: ignore[misc]
+            name: lambda words=words: self._ask(*words)  # type: ignore[misc]
             for name, words in words.items()
         }
-        return found | {"diff, first": lambda: self._first_diff(python)}
+        return found | {"diff, first": self._first_diff}
 
-    def _first_diff(self, python: str) -> None:
+    def _first_diff(self) -> None:
         kept = self.project / ".errata" / "diffs"
         aside = kept.with_name("diffs-aside")
         if kept.exists():
             kept.rename(aside)
         try:
-            self._ask(python, "diff", self.run)
+            self._ask("diff", self.run)
         finally:
             if aside.exists():
                 shutil.rmtree(kept, ignore_errors=True)
                 aside.rename(kept)
 
-    def _ask(self, python: str, *words: str) -> Done:
-        command = [python, "-m", "errata", "-C", str(self.project), "--json", "-y", *words]
+    def _ask(self, *words: str) -> Done:
+        command = [self.python, "-m", "errata", "-C", str(self.project), "--json", "-y", *words]
         return run(command, env=workshop.environment())

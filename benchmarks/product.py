@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["columns", "product", "project", "transform"]
+__all__ = ["columns", "in_waves", "product", "project", "transform"]
 
 _PROJECT = """
 project: bench
@@ -68,6 +68,11 @@ def project(cores: int, conf: Mapping[str, str], chunks: str) -> str:
 def product(name: str, kind: str = "plain") -> str:
     """A product file; ``unique`` adds a check of the key, ``full`` a reconciliation and a comparison with before."""
     return _PRODUCT.replace("NAME", name) + {"plain": "", "unique": _UNIQUE.lstrip("\n"), "full": _FULL}[kind]
+
+
+def in_waves(name: str, size: int) -> str:
+    """A product file that publishes this many days at a time, without a person."""
+    return f"{product(name)}publish: {{manual: false, waves: {{size: {size}, release: none}}}}\n"
 
 
 def transform(note: int) -> str:

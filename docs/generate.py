@@ -23,6 +23,8 @@ import errata
 import errata.views
 from errata.cli.main import build_app
 from errata.client import Client
+from errata.client.campaigns import Campaigns
+from errata.client.late_data import LateData
 from errata.client.open_project import OpenProject
 from errata.client.upkeep import Upkeep
 from errata.gate.rules.functions import AGGREGATES, ROW_FUNCTIONS
@@ -49,6 +51,9 @@ WHO = {
     "publish": "publisher, not the requester; a service account with a release; with `--break-glass` that role",
     "rollback": "publisher, a person",
     "cleanup": "operator",
+    "late": "operator; to publish also publisher",
+    "standing approve": "approver, a person",
+    "standing revoke": "approver or publisher",
     "audit erase-person": "approver",
     "erase add": "approver",
 }
@@ -141,7 +146,13 @@ Parameters that many methods have:
 """
 
 
-PYTHON_SECTIONS = {Client: "A correction", Upkeep: "Beside a correction", OpenProject: "The open project"}
+PYTHON_SECTIONS = {
+    Client: "A correction",
+    LateData: "Late data",
+    Campaigns: "Campaigns",
+    Upkeep: "Beside a correction",
+    OpenProject: "The open project",
+}
 """Headings of the methods, by the class that defines them."""
 
 

@@ -1,4 +1,4 @@
-"""The shop's lake before anybody looked: five years of raw events, the campaigns, and an empty table of value.
+"""The shop's lake before anybody looked: five years of raw events, the campaigns, and empty tables of value.
 
 The same seed gives the same rows on every machine: a counter-based generator, never the clock. Needs no JVM.
 
@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from examples.clv.lake import CAMPAIGNS, DAYS, FIRST_DAY, VALUE, Lake, days
+from examples.clv.lake import CAMPAIGNS, DAYS, FIRST_DAY, MONTH, VALUE, WEEK, Lake, days
 
 SEED = 20210101
 EVENTS_PER_DAY = 100
@@ -107,29 +107,29 @@ def campaigns() -> pa.Table:
 
 
 def create_tables(lake: Lake) -> None:
-    """The campaigns, and the governed table without rows."""
+    """The campaigns, and the governed tables without rows, each partitioned by its first column."""
     from pyiceberg.partitioning import PartitionField, PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.transforms import IdentityTransform
     from pyiceberg.types import DateType, DecimalType, LongType, NestedField, StringType
 
-    money, text = DecimalType(18, 2), StringType()
-    columns = {
-        "event_date": DateType(),
-        "customer_id": text,
-        "orders": LongType(),
-        "revenue": money,
-        "cost": money,
-        "margin": money,
-        **dict.fromkeys(LINEAGE, text),
-    }
-    value = Schema(*(NestedField(n, name, kind, required=False) for n, (name, kind) in enumerate(columns.items(), 1)))
-    by_date = PartitionField(source_id=1, field_id=1000, transform=IdentityTransform(), name="event_date")
+    day, money, number, text = DateType(), DecimalType(18, 2), LongType(), StringType()
+    tables = {
+        VALUE: {
+            "event_date": day, "customer_id": text, "orders": number, "revenue": money, "cost": money, "margin": money,
+        },
+        MONTH: {"event_month": text, "customers": number, "orders": number, "revenue": money, "margin": money},
+        WEEK: {"event_date": day, "orders": number, "margin": money},
+    }  # fmt: skip
     catalog = lake.catalog()
     for namespace in ("ref", "crm"):
         catalog.create_namespace(namespace)
     catalog.create_table(CAMPAIGNS, CAMPAIGN_SCHEMA, properties={"format-version": "2"}).append(campaigns())
-    catalog.create_table(VALUE, value, partition_spec=PartitionSpec(by_date), properties=TABLE_PROPERTIES)
+    for table, columns in tables.items():
+        named = enumerate({**columns, **dict.fromkeys(LINEAGE, text)}.items(), 1)
+        schema = Schema(*(NestedField(n, name, kind, required=False) for n, (name, kind) in named))
+        by = PartitionField(source_id=1, field_id=1000, transform=IdentityTransform(), name=next(iter(columns)))
+        catalog.create_table(table, schema, partition_spec=PartitionSpec(by), properties=TABLE_PROPERTIES)
 
 
 def generate(root: Path, *, count: int = DAYS, events_per_day: int = EVENTS_PER_DAY) -> int:

@@ -9,6 +9,8 @@ from pathlib import Path
 from examples.finsight.lake import Lake as CatalogLake
 
 VALUE = "crm.customer_value"
+MONTH = "crm.value_by_month"  # computed from it
+WEEK = "crm.margin_week"  # computed from it
 CAMPAIGNS = "ref.campaigns"
 
 FIRST_DAY = date(2021, 1, 1)

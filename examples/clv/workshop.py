@@ -14,21 +14,23 @@ from examples.finsight.workshop import DemoError, environment
 
 HERE = Path(__file__).resolve().parent
 MARKER = ".clv-demo"
+WAVE_DAYS = 365
+WORKERS = "backfill"  # the service account
 IGNORED = (MARKER, "/.errata/", "/lake/", "/logs/", "__pycache__/")
 
 
-def lay_out(project: Path, *, chunk_kilobytes: int) -> None:
+def lay_out(project: Path, *, chunk_kilobytes: int, wave_days: int = WAVE_DAYS) -> None:
     """A fresh project directory; an earlier demo in it is deleted, anything else is left alone."""
     if project.exists() and any(project.iterdir()):
         if not (project / MARKER).exists():
             raise DemoError(f"{project} is not empty and not a demo; choose another --directory")
         shutil.rmtree(project)
     project.mkdir(parents=True, exist_ok=True)
-    lay_out_over(project, chunk_kilobytes=chunk_kilobytes)
+    lay_out_over(project, chunk_kilobytes=chunk_kilobytes, wave_days=wave_days)
 
 
-def lay_out_over(project: Path, *, chunk_kilobytes: int) -> None:
-    """The project files beside what is there, with this chunk size."""
+def lay_out_over(project: Path, *, chunk_kilobytes: int, wave_days: int = WAVE_DAYS) -> None:
+    """The project files beside what is there, with chunks and waves of this size."""
     (project / "logs").mkdir()
     (project / MARKER).touch()
     (project / ".gitignore").write_text("".join(f"{line}\n" for line in IGNORED), encoding="utf-8")
@@ -37,6 +39,9 @@ def lay_out_over(project: Path, *, chunk_kilobytes: int) -> None:
     (project / "errata.yaml").write_text(fitting, encoding="utf-8")
     for folder in ("products", "transforms"):
         shutil.copytree(HERE / folder, project / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    product = project / "products" / "customer_value.yaml"
+    declared = product.read_text(encoding="utf-8")
+    product.write_text(declared.replace("{size: 365d,", f"{{size: {wave_days}d,"), encoding="utf-8")
     if shutil.which("git"):  # so that the plan names the commit it runs
         for command in (["init"], ["add", "."], ["commit", "-m", "Release 2.0.0: credit touches before the order"]):
             subprocess.run(
@@ -56,10 +61,10 @@ def _plain() -> dict[str, str]:
 class Worker:
     """``errata run`` as a process of its own, with its JVM in the same process group."""
 
-    def __init__(self, project: Path, name: str, run: str) -> None:
+    def __init__(self, project: Path, name: str, *arguments: str) -> None:
         self.name = name
         self.log = project / "logs" / f"worker-{name}.log"
-        command = [str(ERRATA), "--as", "ana", "run", run]
+        command = [str(ERRATA), "--as", WORKERS, "run", *arguments]
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(
                 command, cwd=project, env=environment(), stdout=out, stderr=out, start_new_session=True

@@ -13,6 +13,8 @@
     │   ├── PermissionRefused           3     permission
     │   ├── ManifestTampered            3     manifest-tampered
     │   ├── ScopeLocked                 3     scope-locked
+    │   ├── InputWithdrawn              3     input-withdrawn
+    │   ├── Drifted                     3     drifted
     │   ├── PublishHeld                 3     publish-held
     │   ├── Frozen                      3     frozen
     │   ├── NotFound                    3     not-found
@@ -178,8 +180,20 @@ class ScopeLocked(Refused):
     code = "scope-locked"
 
 
+class InputWithdrawn(Refused):
+    """What the run was computed from was rolled back or published again since."""
+
+    code = "input-withdrawn"
+
+
+class Drifted(Refused):
+    """A member of a campaign would read or replace something that nobody approved."""
+
+    code = "drifted"
+
+
 class PublishHeld(Refused):
-    """The next group of partitions cannot be published yet."""
+    """The next wave cannot be published yet."""
 
     code = "publish-held"
 

@@ -38,14 +38,25 @@ def frozen(project: str | Client, table: str, partitions: Partitions = None) -> 
 
 @contextmanager
 def writing(
-    project: str | Client, table: str, partitions: Partitions = None, *, wait: str = "0s", name: str | None = None
+    project: str | Client,
+    table: str,
+    partitions: Partitions = None,
+    *,
+    wait: str = "0s",
+    name: str | None = None,
+    report: bool = False,
 ) -> Iterator[Lease]:
     """Hold a write lease on these partitions (default: the whole table), so that no correction freezes them meanwhile.
 
     Raises :class:`Frozen` if a correction has frozen them and does not end within ``wait`` (``30s``, ``10min``,
-    ``2h``). ``name`` is how the job appears in messages.
+    ``2h``). ``name`` is how the job appears in messages. With ``report``, what the product's inputs hold now and what
+    the job has committed at the end are recorded, so that `errata stale` knows what the partitions were computed from;
+    that reads the metadata of the tables, and the job's commits must carry ``lease.properties``.
     """
-    with _open_client(project) as client, client.writing(table, partitions, wait=wait, name=name) as lease:
+    with (
+        _open_client(project) as client,
+        client.writing(table, partitions, wait=wait, name=name, report=report) as lease,
+    ):
         yield lease
 
 

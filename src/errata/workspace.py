@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from errata.errors import NotFound
+from errata.model.waves import narrow_to_partitions, to_run_state
 
 if TYPE_CHECKING:
-    from errata.ledger import Ledger, RunRecord
+    from errata.ledger import Ledger, RunRecord, WaveRecord
     from errata.model.audit import Actor
     from errata.model.graph.dbt_graph import DbtManifest
     from errata.model.manifest import Code, Manifest
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from errata.model.product.throttle import Throttle
     from errata.ports.compute import ChunkEngine, StagingTable
     from errata.ports.erasure import ErasedSubjects, Suppressions
-    from errata.ports.hooks import AlarmHook, Probes, ProgressListener
+    from errata.ports.hooks import AlarmHook, DbtRunner, Probes, ProgressListener
     from errata.ports.measure import Measurer
     from errata.ports.publish import ContentPort, PublishTable, SideTable, SideTableWriter
     from errata.ports.tables import (
@@ -79,6 +80,10 @@ class Engines(Protocol):
 
     def dbt(self) -> DbtManifest | None:
         """The manifest of dbt that the project names; None if it names none. Raises ``NotFound`` or ``UsageError``."""
+
+    @property
+    def dbt_runner(self) -> DbtRunner | None:
+        """Runs dbt for campaigns; None if errata.yaml names no project of dbt."""
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """Description of the project's current code, and the zip that will run."""
@@ -176,6 +181,7 @@ class RunContext:
     actor: Actor
     run: RunRecord
     manifest: Manifest
+    wave: WaveRecord | None = None  # the run and its manifest are narrowed to this wave; None: the whole run
 
     @property
     def ledger(self) -> Ledger:
@@ -193,5 +199,24 @@ class RunContext:
         return self.run.run_id
 
     def reload(self) -> RunContext:
-        """The same with the state that the run has now."""
-        return replace(self, run=self.ledger.runs.get(self.run_id))
+        """The same with the state that the run, or its wave, has now."""
+        fresh = replace(self, run=self.ledger.runs.get(self.run_id), wave=None)
+        if self.wave is None:
+            return fresh
+        return replace(fresh, manifest=self.widen().manifest).narrow(self.wave.n)
+
+    def narrow(self, n: int) -> RunContext:
+        """One wave as if it were a run: its partitions, its state, and the rules of each partition.
+
+        A run that is one wave stays as it is.
+        """
+        waves = self.ledger.waves.list(self.run_id)
+        if len(waves) == 1:
+            return self
+        wave = next(one for one in waves if one.n == n)
+        run = replace(self.run, partitions=wave.partitions, state=to_run_state(wave.state), wave=n)
+        return replace(self, run=run, manifest=narrow_to_partitions(self.manifest, wave.partitions), wave=wave)
+
+    def widen(self) -> RunContext:
+        """The whole run."""
+        return self if self.wave is None else self.workspace.open_run(self.run_id, self.actor)

@@ -43,14 +43,8 @@ def asserted(proxy: FaultyProxy, world: World, kind: str, act: Callable[[], Any]
     return {plain_ref(name): snapshot for name, snapshot in told.items()}
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [
-        "whole files",
-        pytest.param("deleted rows", marks=pytest.mark.slow),
-        pytest.param("shared files", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["whole files", "deleted rows", "shared files"])
 def test_a_publication_and_a_rollback_assert_every_ref_they_rely_on(
     make_world: Make, proxies: list[FaultyProxy], shape: str
 ) -> None:
@@ -78,7 +72,8 @@ def test_a_publication_and_a_rollback_assert_every_ref_they_rely_on(
         assert f"errata_{run}-r2_rows1" in rolling
 
 
-@pytest.mark.parametrize("act", ["publish", pytest.param("rollback", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("act", ["publish", "rollback"])
 def test_files_that_a_tool_expired_on_the_way_to_the_server_never_get_into_main(
     make_world: Make, proxies: list[FaultyProxy], act: str
 ) -> None:

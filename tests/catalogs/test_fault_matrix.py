@@ -23,9 +23,6 @@ from support.savepoint import Savepoint
 from support.soundness import expire_with_java, expire_with_spark, spark_rows, unreadable
 from support.world import World
 
-TELLING = ("503 after",)
-"""Seen in the wild, and one that Iceberg's own client answers by sending again."""
-
 
 def assert_sound(telling: Telling, step: Step) -> None:
     """Main shows what it should after the step, to both readers, and every snapshot can be opened."""
@@ -63,9 +60,8 @@ def make_lake(behind_proxy: Callable[..., Lake]) -> Callable[..., Lake]:
     return behind_proxy
 
 
-@pytest.mark.parametrize(
-    "fault", [name if name in TELLING else pytest.param(name, marks=pytest.mark.slow) for name in FAULTS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", list(FAULTS))
 def test_a_correction_gets_through_with_one_fault_at_each_kind_of_commit(
     make_world: Callable[..., World], proxies: list[FaultyProxy], tmp_path: Path, fault: str
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.test_groups import test_readers_see_one_group_after_the_other
+from protocol.test_waves import test_readers_see_one_wave_after_the_other
 from spark.test_mode_guarantees import (
     test_conflict_detected,
     test_per_partition_rollback,
@@ -20,7 +20,7 @@ __all__ = [
     "test_conflict_detected",
     "test_corrections_history_kept",
     "test_per_partition_rollback",
-    "test_readers_see_one_group_after_the_other",
+    "test_readers_see_one_wave_after_the_other",
     "test_rollback_after_expiry",
     "test_rows_that_others_write_meanwhile_are_kept_and_in_scope_they_are_a_conflict",
     "test_version_history_kept",

@@ -116,12 +116,13 @@ def world_on(make_disk: Callable[[str], Disk], make_world: Make, tmp_path: Path)
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place, point, how",
     [
         ("ledger", "stage.after_commit", "fill"),
-        pytest.param("warehouse", "stage.before_commit", "fill", marks=pytest.mark.slow),
-        pytest.param("cache", "chunk.after_claim", "fill", marks=pytest.mark.slow),
+        ("warehouse", "stage.before_commit", "fill"),
+        ("cache", "chunk.after_claim", "fill"),
     ],
 )
 def test_a_run_without_room_parks_and_goes_on(

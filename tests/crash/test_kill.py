@@ -65,7 +65,8 @@ def test_every_failpoint_is_killed_at_somewhere_here() -> None:
     covered |= {"alarm.before_ring"}  # test_kill_decisions.py
     covered |= {"evidence.before_write"}  # test_kill_evidence.py
     covered |= {"erase.before_add"}  # test_kill_erase.py
-    covered |= {name for name in NAMES if name.split(".")[0] in ("groups", "dark")}  # test_kill_groups.py
+    covered |= {name for name in NAMES if name.split(".")[0] in ("waves", "dark")}  # test_kill_waves.py
+    covered |= {name for name in NAMES if name.startswith("campaign.")}  # tests/protocol/test_campaigns.py
     covered |= set(LEDGER)
     assert covered == set(NAMES)
 
@@ -107,7 +108,10 @@ def test_killed_while_validating_the_verdict_is_the_same(at: At, point: str) -> 
     _finish(world, run)
 
 
-@pytest.mark.parametrize("point", _mostly_slow([*AT["run"], *AT["validate"]]))
+@pytest.mark.parametrize("point", [
+    point if point == "candidate.after_commit" else pytest.param(point, marks=pytest.mark.slow)
+    for point in (*AT["run"], *AT["validate"])
+])  # fmt: skip
 def test_killed_while_attesting_main_is_left_alone(at: At, point: str) -> None:
     """Main has the same snapshots before and after the kill, and when the same command has ended with its verdict."""
     world, _ = at("new")

@@ -16,12 +16,13 @@ Make = Callable[..., World]
 pytestmark = [pytest.mark.spark]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "point",
     [
         "follow.before_commit",
-        pytest.param("publish.after_record", marks=pytest.mark.slow),
-        pytest.param("follow.after_commit", marks=pytest.mark.slow),
+        "publish.after_record",
+        "follow.after_commit",
     ],
 )
 def test_killed_before_the_correction_rows_the_next_command_writes_them_once(world_at: WorldAt, point: str) -> None:

@@ -37,7 +37,8 @@ class Shop:
         per_day = 40 if days < 1000 else 100
         generate.generate(self.lake.root, count=days, events_per_day=per_day)
         size = sum(path.stat().st_size for path in self.lake.events.rglob("*.parquet"))
-        workshop.lay_out_over(root, chunk_kilobytes=max(1, size // chunks // 1000))
+        # all days in one wave: these tests are about chunks
+        workshop.lay_out_over(root, chunk_kilobytes=max(1, size // chunks // 1000), wave_days=days)
         workspace = open_workspace(root, spark=spark, narrate=lambda _: None)
         self.client = build_client(workspace)
         session = cast("ProjectEngines", workspace.engines).runtime.session

@@ -42,6 +42,7 @@ def build(ctx, raw):
 )
 
 
+@pytest.mark.slow
 def test_a_worker_asked_to_end_gives_its_chunk_back_at_no_cost(world_at: WorldAt, tmp_path: Path) -> None:
     """SIGTERM while a task sleeps in Python: exit 130, neither a try nor a loss is counted, the next worker goes on."""
     marker = tmp_path / "computing"
@@ -69,6 +70,7 @@ def test_a_worker_asked_to_end_gives_its_chunk_back_at_no_cost(world_at: WorldAt
     assert world.rows() == world.expected()
 
 
+@pytest.mark.slow
 def test_a_trial_that_waits_for_spark_ends_with_ctrl_c(world_at: WorldAt, tmp_path: Path) -> None:
     """The main thread waits for Java: it says at once what happens and ends soon, without a traceback of py4j."""
     marker = tmp_path / "computing"

@@ -102,6 +102,7 @@ def one_round(world: World, run: str, process: Zombie, place: str, chance: rando
     assert adopted(world, run, chunk) == fence + 1
 
 
+@pytest.mark.slow
 def test_a_worker_whose_heart_stopped_learns_it_and_its_spark_jobs_are_cancelled(
     world_at: WorldAt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -12,15 +12,17 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
+from xml.etree import ElementTree as ET
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from examples.clv import demo, generate, history, independent, workshop
-from examples.clv.lake import FIRST_DAY, Lake, days
+from examples.clv import demo, generate, history, independent, picture, workshop
+from examples.clv.lake import FIRST_DAY, MONTH, VALUE, WEEK, Lake, days
 from examples.finsight.pipeline import load_release
 
 import errata
+from errata.errors import ApprovalRefused, PermissionRefused
 from errata.wiring import build_client, open_workspace
 from errata.workspace import Workspace
 
@@ -73,7 +75,7 @@ class TestGenerator:
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sixty days of the example, without history."""
     place = tmp_path_factory.mktemp("clv") / "project"
-    workshop.lay_out(place, chunk_kilobytes=28)
+    workshop.lay_out(place, chunk_kilobytes=28, wave_days=SMALL // 2)
     generate.generate(place / "lake", count=SMALL, events_per_day=40)
     return place
 
@@ -134,6 +136,20 @@ def stamp(clock: str) -> datetime:
 
 
 @pytest.mark.spark
+class TestFollowers:
+    def test_a_week_ends_with_its_day_and_the_look_back_is_not_output(self, base_spark: SparkSession):
+        """Seven days by the calendar, gaps included; the six days before the partitions are read and not written."""
+        built = errata.sql_transform(EXAMPLE / "transforms" / "margin_week.sql")
+        rows = [(DAY + timedelta(n), "C-1", 1, Decimal(10**n)) for n in (-7, -6, -1, 0, 2)]
+        frame = base_spark.createDataFrame(
+            rows, "event_date date, customer_id string, orders long, margin decimal(18,7)"
+        )
+        ctx = errata.live_context(EXAMPLE, "crm.margin_week", (DAY.isoformat(), (DAY + timedelta(3)).isoformat()))
+        found = {row.event_date: (row.orders, row.margin) for row in built(ctx, days=frame).collect()}
+        assert found == {DAY: (3, Decimal("1.10")), DAY + timedelta(2): (3, Decimal("101.10"))}
+
+
+@pytest.mark.spark
 class TestCorrection:
     @pytest.fixture
     def workspace(self, project: Path, base_spark: SparkSession) -> Workspace:
@@ -144,15 +160,16 @@ class TestCorrection:
         with build_client(workspace) as client:
             yield client
 
+    @pytest.mark.slow
     def test_sixty_wrong_days_are_corrected_and_equal_the_raw_files(
         self, project: Path, workspace: Workspace, client: errata.Client
     ):
-        """Bare Spark writes the wrong history; a run interrupted half-way and joined again publishes the right one."""
+        """Bare Spark writes the wrong history; a run of two waves, interrupted after the first, corrects it."""
         lake = Lake(project / "lake")
         # The engine's session has the project's catalog under the same name as the nightly job's.
         engines = cast("ProjectEngines", workspace.engines)
         history.write_history(engines.runtime.session, lake, count=SMALL)
-        wrong = independent.compare(lake)
+        wrong, before = independent.compare(lake), independent.files_of_days(lake)
         assert wrong.days == SMALL
         assert wrong.rows / 2 < wrong.wrong < wrong.rows
 
@@ -160,14 +177,26 @@ class TestCorrection:
         plan = client.plan(demo.PRODUCT, FIRST_DAY.isoformat(), end, reason=demo.REASON, as_="ana")
         assert len(plan.chunks) >= 4
         client.approve(plan.id, digest=plan.digest, as_="bo")
-        half = client.run(plan.id, max_chunks=len(plan.chunks) // 2, as_="ana")
-        assert (half.state, half.chunks.done) == ("running", len(plan.chunks) // 2)
-        assert client.run(plan.id, as_="ana").recomputed == 0
-        assert client.validate(plan.id, as_="ana").passed
+        half = client.run(plan.id, max_chunks=len(plan.chunks) // 2, publish=True, as_=workshop.WORKERS)
+        assert [wave.state for wave in half.waves] == ["validated", "computing"]
         assert not independent.columns(lake) & set(independent.FEATURES), "readers see new columns too early"
-        client.publish(plan.id, as_="bo")
+
+        with pytest.raises(ApprovalRefused) as refused:
+            client.release(plan.id, as_="bo")
+        signed = refused.value.fields["release"].release_digest
+        with pytest.raises(PermissionRefused):
+            client.release(plan.id, digest=signed, as_=workshop.WORKERS)
+        client.release(plan.id, digest=signed, as_="bo")
+        client.publish(plan.id, as_=workshop.WORKERS)
+        seen = independent.look(lake, before)
+        assert seen.corrected == tuple(days(SMALL)[SMALL // 2 :])
+        assert (seen.wrong, seen.untouched, seen.commits) == (0, SMALL // 2, 2)
+        assert set(independent.FEATURES) <= seen.columns
+        assert independent.features_on(lake, FIRST_DAY) == 0
+
+        rest = client.run(plan.id, publish=True, as_=workshop.WORKERS)
+        assert (rest.state, rest.recomputed) == ("published", 0)
         assert independent.compare(lake) == independent.Compared(wrong.rows, 0, SMALL)
-        assert set(independent.FEATURES) <= independent.columns(lake)
         assert independent.wrong_features(lake) == 0
 
 
@@ -193,6 +222,36 @@ class TestIndependentReader:
         assert found(moved) == (len(rows), 1)
         assert found(rows[1:]) == (len(rows) - 1, 1)
 
+    def test_a_cent_in_a_table_that_follows_is_found(self, tmp_path: Path):
+        """Months and weeks are worked out from the raw files too, not from the table that they are computed from."""
+        generate.generate(tmp_path / "lake", count=33, events_per_day=12)  # a month and two days
+        lake = Lake(tmp_path / "lake")
+        value = {day: value_of(lake, day) for day in days(33)}
+
+        def total(found: list[date], name: str) -> Decimal:
+            return sum((row[name] for day in found for row in value[day]), Decimal(0))
+
+        months = [
+            {"event_month": name, "customers": len({row["customer_id"] for day in found for row in value[day]})}
+            | {"orders": int(total(found, "orders")), "revenue": total(found, "revenue")}
+            | {"margin": total(found, "margin")}
+            for name, found in (("2021-01", days(31)), ("2021-02", days(33)[31:]))
+        ]
+        weeks = []
+        for day in days(33):
+            last_seven = [one for one in days(33) if day - timedelta(7) < one <= day]
+            row = {"event_date": day, "orders": int(total(last_seven, "orders")), "margin": total(last_seven, "margin")}
+            weeks.append(row)
+        for name, rows in ((MONTH, months), (WEEK, weeks)):
+            table = lake.catalog().load_table(name)
+            schema = table.schema().as_arrow()
+            table.append(pa.Table.from_pylist(rows, schema=schema))
+            assert independent.compare_reader(lake, name) == independent.Compared(len(rows), 0, len(rows))
+            table.delete()
+            wrong = rows[-1] | {"margin": rows[-1]["margin"] + Decimal("0.01")}
+            table.append(pa.Table.from_pylist([*rows[1:-1], wrong], schema=schema))
+            assert independent.compare_reader(lake, name).wrong == 2, "one is missing and one has a cent too much"
+
 
 def value_of(lake: Lake, day: date) -> list[dict[str, object]]:
     """The right rows of a day, in plain Python."""
@@ -213,6 +272,26 @@ def value_of(lake: Lake, day: date) -> list[dict[str, object]]:
     ]
 
 
+class TestPicture:
+    def test_the_newest_year_is_visible_first_and_tables_that_follow_last(self):
+        """Rows in order of publication; a bar of what readers see begins where it became visible."""
+        bars = (
+            picture.Bar(VALUE, ("2025-01-01", "2025-12-31"), ((0.0, 20.0),), 30.0),
+            picture.Bar(VALUE, ("2024-01-01", "2024-12-31"), ((20.0, 45.0), (60.0, 70.0)), 80.0),
+            picture.Bar(MONTH, ("2024-01", "2025-12"), ((81.0, 85.0),), 90.0),
+        )
+        drawn = picture.draw(picture.Timeline(bars, released=28.0, killed=45.0, resumed=60.0))
+        root = ET.fromstring(drawn)  # noqa: S314  our own text
+        space = "{http://www.w3.org/2000/svg}"
+        words = [one.text or "" for one in root.iter(f"{space}text")]
+        seen = [float(one.attrib["x"]) for one in root.iter(f"{space}rect") if one.attrib["fill"] == picture.VISIBLE]
+        assert seen[1:] == sorted(seen[1:]), "the first rectangle belongs to the legend"
+        assert len(seen) == 4
+        assert "The newest year is in use after 30 s, everything after 1 min 30 s" in words
+        rows = ["2025-01-01 … 2025-12-31", "2024-01-01 … 2024-12-31", "crm.value_by_month, 2 months"]
+        assert [one for one in words if one in rows] == rows
+
+
 class TestWorkshop:
     def test_a_directory_that_is_not_a_demo_is_left_alone(self, tmp_path: Path):
         """Wiping is for the demo's own leavings."""
@@ -221,11 +300,16 @@ class TestWorkshop:
             workshop.lay_out(tmp_path, chunk_kilobytes=1)
         assert (tmp_path / "thesis.txt").exists()
 
-    def test_the_project_files_load_with_the_chunk_size_that_was_asked_for(self, project: Path):
+    def test_the_project_files_load_with_the_sizes_that_were_asked_for(self, project: Path):
         """The demo's scale changes the copy, never the example."""
         from errata.project import load_project
 
+        def waves(place: Path) -> str | None:
+            found = load_project(place).products[demo.PRODUCT].publish.waves
+            return found.size if found else None
+
         assert load_project(project).chunk_bytes == 28_000
+        assert (waves(project), waves(EXAMPLE)) == ("30d", "365d")
         assert load_project(EXAMPLE).chunk_bytes == 140_000
         assert load_project(EXAMPLE).limits.max_partitions >= len(days())
 
@@ -234,12 +318,16 @@ class TestWorkshop:
 @pytest.mark.spark
 @pytest.mark.timeout(1800)
 def test_the_demo_of_1825_days_holds_every_claim_and_leaves_no_process(tmp_path: Path):
-    """`make demo-clv` at its real size: killed at day 1,200, joined, published, compared row by row."""
+    """`make demo-clv` at its real size: newest year first, killed at day 1,200, joined, compared row by row."""
     command = [sys.executable, demo.__file__, "--directory", str(tmp_path / "clv")]
     done = subprocess.run(command, text=True, capture_output=True, check=False, env=dict(os.environ))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("✓ holds") == 9, done.stdout
+    assert done.stdout.count("✓ holds") == 18, done.stdout
     assert "FAILS" not in done.stdout
+    bars = picture.read_timeline(tmp_path / "clv" / ".errata" / "ledger.db").bars
+    assert [bar.product for bar in bars] == [VALUE] * 5 + [WEEK, MONTH]
+    assert bars[0].partitions[-1] == days()[-1].isoformat()
+    assert all(bar.spans and bar.spans[-1][1] <= bar.visible for bar in bars)
     left = [
         entry
         for entry in Path("/proc").glob("[0-9]*/cmdline")

@@ -33,6 +33,7 @@ from errata.model.manifest import ExpectedFile
 from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import ChunkState, PublicationState, RunState
 from errata.model.table import group_by_partition
+from errata.model.waves import OUT, WaveState, derive_run_state
 from errata.publishing.recovery import LedgerLog
 from errata.publishing.replacement import Replacement, commit_replacement
 from errata.publishing.unrecorded import close_intent
@@ -164,7 +165,11 @@ def worker(world: World, me: Process) -> Steps:
         yield Sleep(LEASE / 4)
     try:
         if run.state is RunState.RUNNING and counts.done == counts.total:
-            yield ask(world, "runs.move", me.run_id, RunState.STAGED, actor=BO)
+            to = RunState.STAGED
+            if world.is_waved:
+                waves = yield ask(world, "waves.list", me.run_id)
+                to = RunState.STAGED if len(waves) == 1 else derive_run_state([wave.state for wave in waves])
+            yield ask(world, "runs.move", me.run_id, to, actor=BO, expect={RunState.RUNNING})
         elif run.state is RunState.RUNNING:
             yield ask(world, "runs.move", me.run_id, RunState.FAILED, actor=BO)
     except StateRefused:
@@ -206,12 +211,23 @@ def operator(world: World, me: Process) -> Steps:
 
 
 def validator(world: World, me: Process) -> Steps:
-    """A candidate of what was adopted, and a verdict over it."""
+    """A candidate of what was adopted, and a verdict over it; of waves, one for each that waits for it."""
+    if not world.is_waved:
+        yield from _judge(world, me, None)
+        return
+    for wave in (yield ask(world, "waves.list", me.run_id)):
+        if wave.state is WaveState.STAGED:
+            yield from _judge(world, me, wave.partitions)
+
+
+def _judge(world: World, me: Process, partitions: tuple[str, ...] | None) -> Steps:
     chunks = yield ask(world, "progress.chunks", me.run_id)
-    staged = [chunk.snapshot_id for chunk in chunks if chunk.state is ChunkState.DONE]
+    mine = [one for one in chunks if partitions is None or set(one.partitions) <= set(partitions)]
+    staged = [chunk.snapshot_id for chunk in mine if chunk.state is ChunkState.DONE]
     digest = hashlib.sha256(repr(sorted(staged)).encode()).hexdigest()
+    detail = {} if partitions is None else {"detail": {"rows": dict.fromkeys(partitions, 1)}}
     try:
-        made = yield ask(world, "candidates.intend", me.run_id, digest, BO)
+        made = yield ask(world, "candidates.intend", me.run_id, digest, BO, *detail.values())
         snapshot = yield Request("table.assemble", partial(world.catalog.assemble, made.branch, staged))
         yield ask(world, "candidates.record", me.run_id, made.n, None, snapshot, BO)
         yield ask(
@@ -234,7 +250,14 @@ def publisher(world: World, me: Process) -> Steps:
         yield from _settle_deserted(world, me)
         states = yield ask(world, "partitions.states", me.run_id)
         left = tuple(name for name, state in states.items() if state is PartitionState.UNPUBLISHED)
-        verdict = yield ask(world, "candidates.latest_verdict", me.run_id)
+        wave = None
+        if world.is_waved:
+            waves = yield ask(world, "waves.list", me.run_id)
+            wave = next((one for one in waves if one.state not in OUT), None)
+            if wave is None or wave.state not in (WaveState.VALIDATED, WaveState.PART_PUBLISHED):
+                return
+            left = tuple(name for name in left if name in wave.partitions)
+        verdict = yield ask(world, "candidates.latest_verdict", me.run_id, *([wave.partitions] if wave else []))
         run = yield ask(world, "runs.get", me.run_id)
         if run.state in (RunState.ROLLED_BACK, RunState.SUPERSEDED, RunState.PUBLISHED) or not left:
             return
@@ -242,10 +265,13 @@ def publisher(world: World, me: Process) -> Steps:
         candidates = yield ask(world, "candidates.list", me.run_id)
         branch = next(one.branch for one in candidates if one.n == verdict.candidate_n)
         if branch not in world.catalog.refs:
-            yield from validator(world, me)  # which is what people are told to do: it is assembled again
+            # which is what people are told to do: it is assembled again
+            yield from _judge(world, me, wave.partitions if wave else None)
             continue
         order = _publication(world, run, branch, scope)
-        release = {"verdict": verdict.audit_seq, "candidate": verdict.candidate_n}
+        release: dict[str, Any] = {"verdict": verdict.audit_seq, "candidate": verdict.candidate_n}
+        if wave is not None and len(waves) > 1:
+            release["wave"] = {"n": [wave.n], "of": len(waves), "pause": "0s", "pause_seconds": 0}
         if (yield from _tried(world, me, order, release)):
             continue
         return

@@ -92,20 +92,24 @@ class Ground:
     catalog: Catalog
     plans: dict[str, Plan]
     now_ms: int = START_MS
+    is_waved: bool = False
 
 
-def approved_ground(database: Path) -> Ground:
-    """Runs that are approved and not planned on anything yet: the simulation does that at some time."""
+def approved_ground(database: Path, *, is_waved: bool = False) -> Ground:
+    """Runs that are approved and not planned on anything yet: the simulation does that at some time.
+
+    With waves, every chunk is one.
+    """
     with Clock().under_sqlite(), Ledger.open(f"sqlite:///{database}") as ledger:
         for name, chunks in RUNS.items():
             days = [day for chunk in chunks for day in chunk]
-            made = [Chunk(f"c{n:04d}", chunk, 10, 100) for n, chunk in enumerate(chunks)]
+            made = [Chunk(f"c{n:04d}", chunk, 10, 100, n + 1 if is_waved else 1) for n, chunk in enumerate(chunks)]
             run, _ = ledger.runs.record(
                 name, canonical_bytes({"format": "errata.manifest/1", "name": name}), product="fin.daily_revenue",
                 table=TABLE, partitions=days, chunks=made, parts={}, actor=_ANA, body={},
             )  # fmt: skip
             ledger.approvals.decide(name, run.manifest_digest, "bo", "approved", "", Actor("bo", "bo-os", "workspace"))
-    return Ground(database, Catalog(), {})
+    return Ground(database, Catalog(), {}, is_waved=is_waved)
 
 
 def validated_ground(approved: Ground, database: Path) -> Ground:
@@ -117,11 +121,11 @@ def validated_ground(approved: Ground, database: Path) -> Ground:
         Ledger.open(f"sqlite:///{database}", create=False) as ledger,
         closing(sqlite3.connect(database)) as rows,
     ):
-        world = World(ledger, clock, 0, rows, is_healed=True, last="validator")
+        world = World(ledger, clock, 0, rows, is_healed=True, last="validator", is_waved=approved.is_waved)
         while set(world.states().values()) != {S.VALIDATED} or not all(p.is_dead for p in world.processes):
             world.supervise()
             world.step()
-    return Ground(database, world.catalog, world.plans, clock.now_ms)
+    return Ground(database, world.catalog, world.plans, clock.now_ms, approved.is_waved)
 
 
 @dataclass
@@ -148,6 +152,7 @@ class World:
     lost: dict[str, list[str]] = field(default_factory=dict)  # publications of replaced ledgers → their partitions
     last: str = "rollback"  # the kind of process after which nothing follows
     often: dict[str, float] = field(default_factory=dict)  # faults that happen more often than by chance of the seed
+    is_waved: bool = False
     _states: dict[str, RunState] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -351,6 +356,10 @@ class World:
 
     def _next_kind(self, run_id: str) -> str | None:
         match self.states()[run_id]:
+            case S.RUNNING if self.is_waved:
+                # waves are judged and published while others are computed
+                more = ("validator",) if self.last == "validator" else ("validator", "publisher")
+                return self.chance.choice(("worker", "worker", *more))
             case S.APPROVED | S.RUNNING:
                 return "worker"
             case S.FAILED:
@@ -359,6 +368,8 @@ class World:
                 return "validator"
             case S.PUBLISHING if self.last != "validator":
                 return "publisher"
+            case S.VALIDATED | S.PART_PUBLISHED if self.is_waved and self.chance.random() < 0.5:
+                return "validator"  # the next wave may not be judged yet
             case S.VALIDATED | S.PART_PUBLISHED if self.last != "validator":
                 return None if run_id in self.conflicts and self.is_healed else "publisher"
             case S.PUBLISHED if not self.is_healed and self.chance.random() < 0.1:
@@ -392,7 +403,17 @@ def simulate(
     """Faults for a number of steps, then none until every run is at its end; raises when that takes too long."""
     clock.now_ms = ground.now_ms
     random.seed(seed)  # the product rolls dice for how long a chunk waits
-    world = World(ledger, clock, seed, rows, deepcopy(ground.catalog), dict(ground.plans), trace=trace, often=often)
+    world = World(
+        ledger,
+        clock,
+        seed,
+        rows,
+        deepcopy(ground.catalog),
+        dict(ground.plans),
+        trace=trace,
+        often=often,
+        is_waved=ground.is_waved,
+    )
     for _ in range(_STEPS):
         world.surroundings()
         world.supervise()

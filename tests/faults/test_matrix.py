@@ -70,11 +70,9 @@ def test_a_command_that_hangs_while_another_does_the_same_is_harmless(
     ended_right(command, world, run)
 
 
-@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.slow), "after"])
-@pytest.mark.parametrize(
-    "command",
-    [pytest.param(c, id=c.name, marks=[] if c.name == "publish" else [pytest.mark.slow]) for c in COMMANDS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("command", [pytest.param(c, id=c.name) for c in COMMANDS])
 def test_the_nth_write_to_the_ledger_may_fail_for_every_n(at: At, command: Command, moment: str) -> None:
     """Before its commit, or with the answer lost after it; n = 1, 2, 3 … until the command no longer gets there."""
     for nth in range(1, _NTH_LIMIT):

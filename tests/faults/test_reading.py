@@ -39,6 +39,7 @@ class Reader(threading.Thread):
             self.failed = error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reads, days", [pytest.param(60, 4, id="few"), pytest.param(READS, 10, id="many", marks=pytest.mark.chaos)]
 )

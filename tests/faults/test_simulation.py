@@ -37,12 +37,24 @@ OF_ONE = range(8, 13)
 """Few histories, in which something is published whichever fault is frequent, and planted bugs are noticed."""
 
 
+OF_WAVES = range(70, 89)
+"""Few histories with waves, in which some are taken back."""
+
+
 @pytest.fixture(scope="module")
 def grounds() -> Iterator[tuple[Ground, ...]]:
     """Two beginnings, in memory where there is any: each step is a commit that waits for its disk."""
     with tempfile.TemporaryDirectory(prefix="errata-sim-", dir=in_memory()) as made:
         approved = approved_ground(Path(made) / "approved.db")
         # publishing is where there is most to lose
+        yield (approved, *[validated_ground(approved, Path(made) / "validated.db")] * 2)
+
+
+@pytest.fixture(scope="module")
+def waved() -> Iterator[tuple[Ground, ...]]:
+    """The same with waves: every chunk is one."""
+    with tempfile.TemporaryDirectory(prefix="errata-sim-", dir=in_memory()) as made:
+        approved = approved_ground(Path(made) / "approved.db", is_waved=True)
         yield (approved, *[validated_ground(approved, Path(made) / "validated.db")] * 2)
 
 
@@ -88,6 +100,13 @@ def test_the_invariants_hold_in_simulated_histories(grounds: tuple[Ground, ...])
     assert figures["rollback committed"] >= 1
 
 
+def test_the_invariants_hold_in_simulated_histories_of_waves(waved: tuple[Ground, ...]) -> None:
+    """Waves are judged and published while others are computed, among the same faults."""
+    figures = several(waved, OF_WAVES)
+    assert figures["publish committed"] >= len(OF_WAVES)
+    assert figures["rollback committed"] >= 1
+
+
 @pytest.mark.parametrize("fault", FREQUENT, ids=lambda fault: fault.replace(" ", "-"))
 def test_the_invariants_hold_where_one_fault_is_frequent(grounds: tuple[Ground, ...], fault: str) -> None:
     """Faults of the table that are rare by chance, each in histories of publishing that are full of it."""
@@ -117,3 +136,13 @@ def test_the_invariants_hold_in_many_simulated_histories(grounds: tuple[Ground, 
     assert figures["late commit lands"]
     assert figures["late commit refused"]
     assert figures["landed and told a conflict"]
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(7200)
+def test_the_invariants_hold_in_many_simulated_histories_of_waves(waved: tuple[Ground, ...]) -> None:
+    """CHAOS_SEEDS of them."""
+    figures = several(waved, range(FIRST, FIRST + SEEDS))
+    assert figures["late commit lands"]
+    assert figures["late commit refused"]
+    assert figures["rollback committed"]

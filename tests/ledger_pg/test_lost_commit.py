@@ -38,7 +38,9 @@ def ledger(url: str) -> Iterator[Ledger]:
         yield ledger
 
 
-@pytest.mark.parametrize("loss", ["before", "after", pytest.param("late", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "loss", ["after", *(pytest.param(loss, marks=pytest.mark.slow) for loss in ("before", "late"))]
+)
 def test_each_change_happens_once(ledger: Ledger, proxy: CommitProxy, loss: Loss):
     """Plan, move, claim, heartbeat, adopt, note and part: the caller gets its answer, the log has one entry of each."""
     proxy.losses.append(loss)

@@ -32,7 +32,7 @@ from support.memory_world import MemoryWorld, build
 from support.world import PRODUCT_FILE
 
 root, marker, woken = map(Path, sys.argv[1:4])
-product = PRODUCT_FILE.replace("{mode: replace_partitions,", "{mode: replace_partitions, groups: {size: 1, hold: 1h},")
+product = PRODUCT_FILE.replace("{mode: replace_partitions,", "{mode: replace_partitions, waves: {size: 1, pause: 1h},")
 
 
 def slowly(ctx, raw):
@@ -140,16 +140,16 @@ def test_the_second_ends_at_once_and_the_next_worker_goes_on(worker: Worker) -> 
         (("staged", "ana", "validate"), "interrupted: stopping the measurement; the staged chunks"),
         (
             ("validated", "bo", "publish", "--wait"),
-            "interrupted: not waiting any longer for group 2; what is published",
+            "interrupted: not waiting any longer for wave 2; what is published",
         ),
     ],
 )
-def test_validate_and_a_hold_end_with_the_first(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+def test_validate_and_a_pause_end_with_the_first(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     """They say what is kept, and the ledger is as it was before the command, or in part published."""
     worker = Worker(tmp_path / "place", *words)
     try:
         if "--wait" in words:
-            worker.read_line("group 2  goes")  # after the line that counts groups
+            worker.read_line("wave 2  goes")  # after the line that counts waves
         worker.interrupt()
         assert worker.read_line("interrupted:").startswith(said)
         assert worker.process.wait(timeout=30) == 130
@@ -168,7 +168,7 @@ def test_validate_and_a_hold_end_with_the_first(tmp_path: Path, words: tuple[str
         ("run bf-1", ("c1", "c2"), "waiting for c1 and c2 to stop"),
         ("-C lake --as ana run bf-1", (), "what is staged is kept"),
         ("validate bf-1", (), "stopping the measurement"),
-        ("publish bf-1 --wait", ("group 2",), "not waiting any longer for group 2; what is published stays published"),
+        ("publish bf-1 --wait", ("wave 2",), "not waiting any longer for wave 2; what is published stays published"),
         ("publish bf-1", (), "a commit in progress lands whole or not at all"),
         ("try fin.sales 2026-01-01", (), "nothing was written"),
     ],

@@ -16,6 +16,7 @@ from errata.testing import arm
 from errata.testing.metadata import Field
 from support.memory_world import MemoryWorld, build
 from support.terminal import answer, text
+from support.waves import in_waves
 from support.world import PRODUCT_FILE, correct_rows
 
 Make = Callable[..., MemoryWorld]
@@ -74,6 +75,17 @@ def test_main_that_is_right_is_attested_without_a_second_person(make_world: Make
     assert (view.state, view.passed, world.client.status(view.run_id).next) == ("attested", True, "")
     assert _main(world) == before
     assert not world.ledger.approvals.list(view.run_id)
+
+
+@pytest.mark.parametrize("kind", CHECKING_KINDS)
+def test_a_check_of_a_product_with_waves_has_one_verdict_on_all_of_it(make_world: Make, kind: str) -> None:
+    """Nothing is published, so nothing is cut into waves; a mistake in the oldest day is found."""
+    world = make_world(days=3, product=in_waves("size: 1"))
+    world.client.publish(world.to("validated"), wait=True, as_="bo")
+    assert _check(world, kind).state == "attested"
+    world.live(world.days[0])
+    with pytest.raises(Differs):
+        _check(world, kind)
 
 
 @pytest.mark.parametrize("kind, rule", [("attest", "attest"), ("reconcile", "gross")])

@@ -20,7 +20,7 @@ Make = Callable[..., MemoryWorld]
 ONE_DAY = "1KiB"
 WARNS = PRODUCT_FILE.replace("checks:", "compare:\n  - {metric: sum(gross), warn: 5%}\nchecks:")
 BLOCKS = PRODUCT_FILE.replace("checks:", "compare:\n  - {metric: sum(gross), block: 5%}\nchecks:")
-GROUPS = PRODUCT_FILE.replace("rollback_window: 30d", "rollback_window: 30d, groups: {size: 1, hold: 1h}")
+WAVES = PRODUCT_FILE.replace("rollback_window: 30d", "rollback_window: 30d, waves: {size: 1, pause: 1h}")
 
 
 def _state(world: MemoryWorld, run: str) -> str:
@@ -143,7 +143,7 @@ def _publish_part(world: MemoryWorld) -> str:
     return run
 
 
-def _stop_groups(world: MemoryWorld) -> str:
+def _stop_waves(world: MemoryWorld) -> str:
     run = world.to("validated")
     world.client.publish(run, as_="bo")
     world.client.pause(run, as_="ana")
@@ -172,7 +172,7 @@ SITUATIONS: dict[str, tuple[Callable[[MemoryWorld], str], str, dict[str, Any]]] 
     "rejected by its canary": (_reject_canary, "rejected", {"chunk_bytes": ONE_DAY, "transform": _wrong}),
     "overtaken by a live write": (_be_overtaken, "part_published", {}),
     "published in part": (_publish_part, "published", {}),
-    "groups stopped": (_stop_groups, "part_published", {"product": GROUPS}),
+    "waves stopped": (_stop_waves, "part_published", {"product": WAVES}),
     "expired": (_expire, "expired", {}),
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sabotage.plant import Plant
 from sabotage.plants_in_iceberg import IN_ICEBERG
+from sabotage.plants_in_staleness import IN_STALENESS
 
 __all__ = ["PLANTS", "Plant"]
 
@@ -16,7 +17,8 @@ ENFORCED = "tests/unit/ledger/test_enforcement.py::test_"
 REPLACE = "tests/unit/publishing/test_replacement.py::test_"
 CONFLICT = "tests/unit/publishing/test_conflict.py::test_"
 CARRY = "tests/unit/publishing/test_carry_over.py::test_"
-GROUPING = "tests/unit/publishing/test_groups.py::"
+TURNS = "tests/protocol/test_wave_turns.py::test_"
+WAVES = "tests/protocol/test_wave_rules.py::test_"
 REBASED = "tests/unit/publishing/test_rebased_publication.py::test_"
 FREEZES = "tests/unit/ledger/test_freezes.py::"
 SWEEPING = "tests/unit/publishing/test_sweep.py::test_"
@@ -35,6 +37,9 @@ SPREAD = "tests/unit/gate/test_distribution.py::test_"
 GAPS = "tests/unit/live_writers/test_foreign_commits.py::test_"
 KINDS = "tests/protocol/test_kinds.py::test_"
 KNOWN = "tests/protocol/test_known_prior.py::test_"
+CAMPAIGNS = "tests/protocol/test_campaigns.py::test_"
+PROVED = "tests/protocol/test_campaign_evidence.py::test_"
+DBT = "tests/protocol/test_campaign_dbt.py::test_"
 SIMULATED = "tests/faults/test_simulation.py::test_the_invariants_hold_where_one_fault_is_frequent"
 
 PLANTS = (
@@ -151,7 +156,7 @@ PLANTS = (
     ),
     Plant(
         "a canary is judged by totals of the whole run",
-        "worker/canary.py",
+        "model/waves.py",
         '        reconcile=tuple(rule for rule in manifest.reconcile if rule.per != "run"),\n',
         "",
         ("tests/protocol/test_ends_of_runs.py::test_a_canary_is_not_judged_by_rules_over_the_whole_run",),
@@ -466,23 +471,100 @@ PLANTS = (
     Plant(
         "a partition that two later runs replaced counts as rolled back",
         "ledger/store/partition_history.py",
-        "        under = rows[under].stands_on\n",
-        "        under = None\n",
+        "        current, under = rows[under]\n",
+        "        current, under = rows[under][0], None\n",
         (f"{CONTRACT}a_partition_stays_superseded_however_many_runs_are_published_over_it[sqlite]",),
     ),
     Plant(
-        "a group goes before its hold is over",
+        "a wave goes before its pause is over",
         "ledger/store/publications.py",
         "    if now < until:\n",
         "    if now < until and not release:\n",
-        ("tests/unit/ledger/test_publication_holds.py::test_a_second_group_is_refused_until_the_hold_is_over[sqlite]",),
+        ("tests/unit/ledger/test_publication_pauses.py::test_a_second_wave_is_refused_until_the_pause_is_over[sqlite]",),
     ),
     Plant(
-        "groups go on after a part was taken back",
-        "model/groups.py",
-        "GROUP_ACTIONS = (PAUSED, RESUMED, TAKEN_BACK)",
-        "GROUP_ACTIONS = (PAUSED, RESUMED)",
-        (f"{GROUPING}TestStopped::test_a_rollback_of_an_earlier_group_stops_the_later_ones",),
+        "waves go on after a part was taken back",
+        "model/waves.py",
+        "WAVE_ACTIONS = (PAUSED, RESUMED, TAKEN_BACK, ",
+        "WAVE_ACTIONS = (PAUSED, RESUMED, ",
+        (f"{TURNS}only_a_person_resumes_after_a_rollback",),
+    ),
+    Plant(
+        "a wave goes before the one before it",
+        "ledger/store/publications.py",
+        "wave.n < n and wave.state not in OUT",
+        "wave.n < n and wave.state not in OUT and not n",
+        ("tests/unit/ledger/test_publication_pauses.py::test_no_wave_goes_before_the_one_before_it[sqlite]",),
+    ),
+    Plant(
+        "a wave that changes more than was sealed goes by itself",
+        "approval/wave_release.py",
+        "limit.is_exceeded(abs(new - old), old)",
+        "limit.is_exceeded(abs(new - new), old)",
+        (f"{WAVES}a_wave_that_changes_more_than_the_sealed_limit_waits",),
+    ),
+    Plant(
+        "a wave goes by itself after someone rolled back",
+        "approval/wave_release.py",
+        '    "rollback.committed": "something was rolled back",\n',
+        "",
+        (f"{WAVES}whatever_happened_since_makes_a_person_look_again[_roll_back-something was rolled back]",),
+    ),
+    Plant(
+        "a rule that was skipped counts as passed",
+        "approval/wave_release.py",
+        "    if passed_over := sorted(judged & skipped):",
+        "    if passed_over := sorted(judged & set()):",
+        ("tests/unit/approval/test_wave_release.py::test_a_rule_that_was_skipped_has_not_judged",),
+    ),
+    Plant(
+        "an accepted warning counts for every wave",
+        "gate/warnings.py",
+        'digest_of(warned if wave is None else {"wave": wave, "warned": warned})',
+        "digest_of([told[1:] for told in warned])",
+        (f"{WAVES}an_accepted_warning_counts_for_its_own_wave_only",),
+    ),
+    Plant(
+        "chunks start behind a rejected wave",
+        "ledger/store/wave_states.py",
+        "    return any(wave.state is WaveState.REJECTED for wave in find_waves(conn, find_run(conn, run_id)))",
+        "    return False",
+        (f"{WAVES}a_rejected_wave_stops_publication_and_new_chunks",),
+    ),
+    Plant(
+        "rules of the run are judged by the last wave alone",
+        "gate/verdict/judge.py",
+        "MeasurementIndex({**before, **own})",
+        "MeasurementIndex({**own})",
+        (f"{WAVES}a_rule_that_may_get_better_counts_with_the_last_wave",),
+    ),
+    Plant(
+        "the undo of earlier waves is not prolonged",
+        "commands/publish/publish.py",
+        "keep_refs=keep | _prolong_undo(context, undo_days)",
+        "keep_refs=keep",
+        (f"{WAVES}the_undo_of_the_first_wave_lives_as_long_as_that_of_the_last",),
+    ),
+    Plant(
+        "a run goes on by itself after one of its waves was rolled back",
+        "ledger/store/publications.py",
+        "        after = RunState.PAUSED\n",
+        "        pass\n",
+        (f"{WAVES}a_rollback_of_a_wave_pauses_a_run_that_is_still_computed",),
+    ),
+    Plant(
+        "a worker that began before a rebase of a wave reads the pins of the plan",
+        "worker/attempt.py",
+        "    return job.workspace.ledger.rebases.list(job.run.run_id)",
+        "    return ()",
+        (f"{WAVES}a_worker_that_began_before_a_rebase_reads_what_is_pinned_anew",),
+    ),
+    Plant(
+        "repacked chunks mix waves",
+        "ledger/store/chunk_outcomes.py",
+        "row.wave == wave and wanted & set",
+        "wanted & set",
+        (f"{CONTRACT}chunks_of_several_waves_are_packed_anew_wave_by_wave[sqlite]",),
     ),
     Plant(
         "a name stays when the gate rejects its candidate",
@@ -746,7 +828,7 @@ PLANTS = (
     ),
     Plant(
         "the audit is not held against exported heads",
-        "ledger/audit/chain.py",
+        "ledger/audit/chain_check.py",
         "        if denied := witness.find_contradiction(seq, last):\n",
         "        if denied := None:\n",
         ("tests/unit/ledger/test_exported_heads.py::test_a_log_that_was_written_anew_from_the_start_is_found",),
@@ -863,6 +945,120 @@ PLANTS = (
         "one.snapshot_id in age]",
         (f"{GAPS}an_answer_holds_for_commits_up_to_its_snapshot",),
     ),
+    # ------------------------------------------------------------------------------------------------------ campaigns
+    Plant(
+        "a signature over a campaign covers members whose own rule it does not meet",
+        "ledger/store/campaign_members.py",
+        "            if not status.is_met:\n",
+        "            if not status.counted:\n",
+        (f"{CAMPAIGNS}each_member_needs_the_approvals_of_its_own_product",),
+    ),
+    Plant(
+        "the ledger approves a manifest that it did not derive",
+        "ledger/store/campaign_members.py",
+        "    if derived != digest:\n",
+        "    if not derived:\n",
+        (f"{CAMPAIGNS}the_ledger_approves_only_what_it_derives_itself",),
+    ),
+    Plant(
+        "what a member was derived from is exchanged before it is published",
+        "ledger/store/campaign_members.py",
+        "    if derived != run.manifest_digest:\n",
+        "    if not derived:\n",
+        (f"{CAMPAIGNS}publish_derives_the_manifest_of_a_member_again",),
+    ),
+    Plant(
+        "a live write to the scope after the approval is not drift",
+        "model/campaign/derivation.py",
+        '    changed = _find_changed(target["fingerprints"], now["fingerprints"],',
+        '    changed = _find_changed(now["fingerprints"], now["fingerprints"],',
+        (f"{CAMPAIGNS}a_live_write_into_the_scope_after_the_approval_needs_a_new_one",),
+    ),
+    Plant(
+        "a child reads partitions of its parent that nobody approved",
+        "model/campaign/derivation.py",
+        '_find_changed(read["fingerprints"], now["fingerprints"], compacted)',
+        '_find_changed(now["fingerprints"], now["fingerprints"], compacted)',
+        (f"{CAMPAIGNS}a_partition_that_a_member_reads_and_no_member_wrote_must_be_as_sealed",),
+    ),
+    Plant(
+        "a child reads what a live job put in the place of its parent's output",
+        "model/campaign/derivation.py",
+        "if one not in compacted and not _is_published(",
+        "if not one and not _is_published(",
+        (f"{CAMPAIGNS}a_partition_that_was_written_after_its_member_published_it_is_drift",),
+    ),
+    Plant(
+        "an input outside the campaign may change unseen",
+        "model/campaign/derivation.py",
+        'if name in apart or pin.get("own") or name in member["live_inputs"]:',
+        'if name in apart or pin.get("own") or True:',
+        (f"{CAMPAIGNS}an_input_outside_the_campaign_must_be_as_sealed_unless_its_product_says_otherwise",),
+    ),
+    Plant(
+        "compaction asks for a new approval",
+        "commands/campaign/seal.py",
+        "    for name in verdict.compacted:\n",
+        "    for name in ():\n",
+        (f"{CAMPAIGNS}compaction_of_the_scope_or_of_an_input_is_no_drift",),
+    ),
+    Plant(
+        "a child is published although its parent was rolled back",
+        "ledger/store/campaign_members.py",
+        "    if withdrawn:\n",
+        "    if withdrawn is None:\n",
+        (f"{CAMPAIGNS}a_child_is_not_published_after_its_parent_was_rolled_back",),
+    ),
+    Plant(
+        "a parent is rolled back while its child is being published",
+        "ledger/store/campaign_members.py",
+        "        if open_ones:\n",
+        "        if open_ones is None:\n",
+        (f"{CAMPAIGNS}a_parent_is_not_rolled_back_while_its_child_is_being_published",),
+    ),
+    Plant(
+        "a release outlives the rollback of what it is about",
+        "approval/release.py",
+        'int(value["seq"]) > row.audit_seq',
+        'int(value["seq"]) < row.audit_seq',
+        (f"{CAMPAIGNS}a_child_is_not_published_after_its_parent_was_rolled_back",),
+    ),
+    Plant(
+        "a rejected member does not stop those that read it",
+        "commands/campaign/member_state.py",
+        "if before[one].state in _ENDED]",
+        "if before[one].state in OUT]",
+        (f"{CAMPAIGNS}descendants_of_a_rejected_member_are_stopped",
+         f"{CAMPAIGNS}a_campaign_corrects_all_tables_in_order_and_rolls_them_back"),
+    ),
+    Plant(
+        "a campaign is rolled back by half",
+        "commands/campaign/rollback.py",
+        "    if stuck:\n",
+        "    if len(stuck) == len(looks):\n",
+        (f"{CAMPAIGNS}nothing_is_undone_while_a_member_cannot_go_back",),
+    ),
+    Plant(
+        "reserved partitions are free for others",
+        "approval/reservations.py",
+        "or not evaluate_member(workspace, record, member).is_met:",
+        "or evaluate_member(workspace, record, member).is_met:",
+        (f"{CAMPAIGNS}an_approved_campaign_reserves_the_partitions_of_its_members",),
+    ),
+    Plant(
+        "an auditor is not told that a member does not follow from its campaign",
+        "evidence/verifier.py",
+        "        self.need(derived == self.manifest, MANIFEST,",
+        "        self.need(bool(derived), MANIFEST,",
+        (f"{PROVED}a_member_that_does_not_follow_from_its_campaign_is_noticed",),
+    ),
+    Plant(
+        "dbt builds what nobody approved",
+        "commands/campaign/dbt_steps.py",
+        "    if changed:\n",
+        "    if changed is None:\n",
+        (f"{DBT}a_project_of_dbt_that_changed_since_the_approval_stops_its_step",),
+    ),
     # ----------------------------------------------------------------------------------------------------- kept diffs
     Plant(
         "an edited diff is believed",
@@ -879,4 +1075,5 @@ PLANTS = (
         ("tests/protocol/test_kept_diffs.py::test_nothing_is_kept_where_subjects_can_be_erased",),
     ),
     *IN_ICEBERG,
+    *IN_STALENESS,
 )  # fmt: skip

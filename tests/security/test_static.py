@@ -71,6 +71,7 @@ ALLOWED: dict[Finding, str] = {
     # programs, never through a shell
     Finding("engines/hooks/probes.py", "SignalProbes._command", "starts a program"): "the project's own argument list",
     Finding("engines/hooks/alarm.py", "CommandAlarm.send_alarm", "starts a program"): "the project's own argument list",
+    Finding("engines/hooks/dbt_runner.py", "DbtProcess._run", "starts a program"): "the project's own argument list",
     Finding("engines/spark/runtime/jvm.py", "java_version", "starts a program"): "java -version",
     Finding(
         "engines/spark/runtime/class_archive.py", "build_archive", "starts a program"

@@ -62,6 +62,7 @@ def test_every_kind_of_check_passes_the_gate_and_is_judged_again_from_the_ledger
     assert world.client.validate(run, as_="ana").checks == first.checks
 
 
+@pytest.mark.slow
 def test_a_key_that_the_input_lacks_is_found(make_world: Make) -> None:
     """A transform that renames an account loses it from its own source."""
     renamed = TRANSFORM.replace(

@@ -184,6 +184,7 @@ def test_values_whose_text_is_quoted_are_found_among_many_others(spark: SparkSes
     assert sorted(row["p"] for row in found) == sorted(values)
 
 
+@pytest.mark.slow
 def test_fifty_thousand_scattered_partitions_are_one_readable_plan(spark: SparkSession) -> None:
     """A scope of every other day or of 50,000 values is parsed, planned and read in seconds, not minutes."""
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.scattered")

@@ -199,6 +199,7 @@ def test_distributions_have_both_sides(found: Diff) -> None:
     assert spread["m"].kind == "other"
 
 
+@pytest.mark.slow
 def test_two_partitions_take_as_many_jobs_as_one(spark: SparkSession, ids: tuple[str, str]) -> None:
     """One query pairs, one profiles, one samples; only columns that moved are profiled where no row came or went."""
     spark.sql("CREATE TABLE lake.moved (day string, k string, a int, b int) USING iceberg PARTITIONED BY (day)")
@@ -267,6 +268,7 @@ def test_a_table_without_a_past_gains_every_row(spark: SparkSession, ids: tuple[
     assert [(p.before_rows, p.added, p.removed) for p in found.partitions] == [(0, 5, 0), (0, 2, 0)]
 
 
+@pytest.mark.slow
 def test_a_new_column_is_a_schema_change_not_a_changed_row(spark: SparkSession, ids: tuple[str, str]) -> None:
     """Columns that one side lacks are reported as schema and left out of the comparison."""
     spark.sql("CREATE TABLE lake.grown (day string, k string) USING iceberg PARTITIONED BY (day)")

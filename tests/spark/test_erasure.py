@@ -51,6 +51,7 @@ def test_someone_who_was_erased_is_neither_published_nor_brought_back(make_world
     assert world.snapshot() == head
 
 
+@pytest.mark.slow
 def test_someone_without_rows_in_the_scope_holds_up_nothing_but_one_look(make_world: Make, tmp_path: Path) -> None:
     """The list grows between the intent and the commit; judged again, the run is published, and its rows go back."""
     world = governed(make_world, tmp_path / "key", days=1)

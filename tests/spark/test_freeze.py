@@ -51,6 +51,7 @@ def test_a_live_write_between_plan_and_freeze_is_told_before_anything_is_compute
     assert errata.live.frozen(world.client, TABLE) == ()
 
 
+@pytest.mark.slow
 def test_a_writer_that_does_not_ask_is_a_conflict_as_ever(world_at: WorldAt) -> None:
     """A freeze saves time and replaces no check; the error says that someone did not ask."""
     world, run = world_at("validated", days=1, product=FREEZES)

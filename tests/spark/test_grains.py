@@ -45,6 +45,7 @@ def write_hour(root: Path, hour: str, *amounts: str) -> None:
     pq.write_table(table, place)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_day_is_computed_from_hourly_files_and_each_row_is_accounted_for_once(make_world: Make) -> None:
     """The hour comes from the path, look-back rows are read and not counted, and a bad row is set aside by its day."""

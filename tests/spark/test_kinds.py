@@ -36,6 +36,7 @@ def _main(world: World) -> list[int]:
     return [entry.snapshot_id for entry in world.table().history()]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_checks_of_main_find_what_is_wrong_and_leave_no_trace_on_it(make_world: Make) -> None:
     """Wrong history differs by both kinds, a published correction is attested by both, and main is only read."""

@@ -55,6 +55,7 @@ def test_a_column_that_is_empty_or_only_renamed_is_no_write(world_at: WorldAt, c
     assert sorted(tuple(row) for row in found) == world.wrong()
 
 
+@pytest.mark.slow
 def test_the_default_of_a_new_column_is_no_write_and_another_value_is(world_at: WorldAt) -> None:
     """Format 3: what comes back reads as the default too, so only other values would be lost."""
     world, run = world_at("published", days=2, properties=COPY_ON_WRITE | {"format-version": "3"})

@@ -92,6 +92,7 @@ def test_a_live_row_in_source_and_target_after_the_plan_is_in_the_result(make_wo
     assert (hit, "late", Decimal("10.00"), 1) in world.rows()
 
 
+@pytest.mark.slow
 def test_live_wins_a_few_times_and_then_it_is_a_conflict(world_at: WorldAt, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound holds per run, the error says so and names the freeze; the other partitions can go out."""
     world, run = world_at("staged", days=2, product=WINS)
@@ -213,6 +214,7 @@ def test_compaction_after_a_rebase_is_no_conflict_and_a_service_needs_a_new_rele
     assert world.rows() == world.expected()
 
 
+@pytest.mark.slow
 def test_run_and_validate_in_one_go_until_live_lets_them(world_at: WorldAt, tmp_path: Path) -> None:
     """``errata run --validate`` computes again by itself; nobody has to type anything twice."""
     import io

@@ -259,6 +259,7 @@ def _jobs(spark: SparkSession, lake: dict[str, Any], checks: tuple[Check, ...], 
     return len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
 
 
+@pytest.mark.slow
 def test_jobs_do_not_grow_with_checks_or_partitions(spark: SparkSession, lake: dict[str, Any]) -> None:
     """Three checks on twenty days and twenty on forty cost the same number of Spark jobs."""
     few = (CHECKS[0], CHECKS[1], CHECKS[10])

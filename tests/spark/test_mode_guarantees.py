@@ -253,10 +253,10 @@ def test_history_kept(make_world: Make, mode: Mode) -> None:
 
 
 @every_mode
-def test_in_groups(make_world: Make, mode: Mode) -> None:
-    """The newest day of the scope first, the other one after the hold; each by one commit."""
-    grouped = replace(mode, product=mode.product.replace("publish: {", "publish: {groups: {size: 1, hold: 1h}, "))
-    world = grouped.world(make_world)
+def test_in_waves(make_world: Make, mode: Mode) -> None:
+    """The newest day of the scope first, the other one after the pause; each by one commit."""
+    waved = replace(mode, product=mode.product.replace("publish: {", "publish: {waves: {size: 1, pause: 1h}, "))
+    world = waved.world(make_world)
     older, newer = world.days[1:2], world.days[2:]
     around, run = _around(mode, world), world.to("validated", mode.scope(world))
     world.client.publish(run, as_="bo")

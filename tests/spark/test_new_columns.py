@@ -136,6 +136,7 @@ def test_a_cancelled_run_leaves_neither_shadow_nor_files(world_at: WorldAt) -> N
     assert world.rows() == world.wrong()
 
 
+@pytest.mark.slow
 def test_columns_that_a_transform_leaves_out_are_null_only_by_override_and_required_ones_never(
     world_at: WorldAt,
 ) -> None:

@@ -104,20 +104,21 @@ def forget(at: At, copied: str, end: str) -> tuple[World, str]:
     return world, run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "copied, end",
     [
-        pytest.param("planned", "staged", marks=slow),
-        pytest.param("planned", "rolled_back", marks=slow),
-        pytest.param("approved", "staged", marks=slow),
-        pytest.param("approved", "validated", marks=slow),
-        pytest.param("approved", "rolled_back", marks=slow),
-        pytest.param("running", "staged", marks=slow),
-        pytest.param("running", "validated", marks=slow),
-        pytest.param("staged", "validated", marks=slow),
-        pytest.param("staged", "rolled_back", marks=slow),
+        ("planned", "staged"),
+        ("planned", "rolled_back"),
+        ("approved", "staged"),
+        ("approved", "validated"),
+        ("approved", "rolled_back"),
+        ("running", "staged"),
+        ("running", "validated"),
+        ("staged", "validated"),
+        ("staged", "rolled_back"),
         ("validated", "rolled_back"),
-        pytest.param("publishing, not landed", "rolled_back", marks=slow),
+        ("publishing, not landed", "rolled_back"),
     ],
 )
 def test_what_main_no_longer_holds_is_published_under_a_new_id(at: At, copied: str, end: str) -> None:

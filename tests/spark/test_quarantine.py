@@ -137,6 +137,7 @@ def test_poison_rows_are_set_aside_by_name_and_every_row_is_accounted_for(make_w
     assert world.client.quarantine(run).table is None
 
 
+@pytest.mark.slow
 def test_only_rows_of_adopted_attempts_count_and_one_that_vanished_is_missed(make_world: Any) -> None:
     """An attempt that dies after it set rows aside leaves nothing in the books; a row taken out of them blocks."""
     world = poisoned(make_world)

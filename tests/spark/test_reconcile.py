@@ -144,6 +144,7 @@ def _jobs(spark: SparkSession, lake: dict[str, Any], run: Manifest) -> int:
     return len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
 
 
+@pytest.mark.slow
 def test_groupings_and_controls_do_not_add_jobs_by_rule(spark: SparkSession, lake: dict[str, Any]) -> None:
     """Three rules with three groupings and twelve cost the same, with one control and with five."""
     scope, outside = tuple(map(str, DAYS[:3])), tuple(map(str, DAYS[3:7]))
@@ -158,6 +159,7 @@ def test_groupings_and_controls_do_not_add_jobs_by_rule(spark: SparkSession, lak
     assert counts[0] == counts[1], counts
 
 
+@pytest.mark.slow
 def test_distributions_do_not_add_jobs_by_rule_or_partition(spark: SparkSession, lake: dict[str, Any]) -> None:
     """Two rules on two days cost as many jobs as eight on six, against the prior output and against controls."""
     outside = tuple(map(str, DAYS[6:7]))

@@ -52,6 +52,7 @@ def noon_of(day: int) -> datetime:
     return datetime.combine(FIRST + timedelta(days=day), datetime.min.time(), UTC) + timedelta(hours=12)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_each_day_is_computed_from_the_version_of_its_own_end(make_world: Make) -> None:
     """Over versions that come and go: what is pinned survives an expiry, and what is not is refused by name."""

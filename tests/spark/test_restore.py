@@ -68,6 +68,7 @@ def test_a_day_that_a_foreign_job_spoilt_comes_back_as_it_was(overwriting: Make)
     assert [row for row in world.rows() if row[0] == world.days[1]] == [r for r in spoilt if r[0] == world.days[1]]
 
 
+@pytest.mark.slow
 def test_the_plan_names_who_wrote_since(overwriting: Make) -> None:
     """Snapshot, operation and application of every commit that is taken out, and the run whose publication goes."""
     world = overwriting(days=2)
@@ -149,6 +150,7 @@ def test_schema_of_then_and_now(make_world: Make) -> None:
         world.plan(world.days[0], restore=str(good), overrides={"restore": "please"})
 
 
+@pytest.mark.slow
 def test_deletes_of_then_are_applied(make_world: Make) -> None:
     """Rows that a delete file had taken out at that snapshot do not come back."""
     modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}

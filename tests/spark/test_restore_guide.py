@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import errata
 from errata.cli.app.session import CliEnvironment as Terminal
 from errata.cli.main import main
@@ -25,6 +27,7 @@ def typed() -> list[list[str]]:
     return [shlex.split(line.removeprefix("$ errata ")) for block in blocks for line in block.splitlines()]
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_guide_put_a_spoilt_day_back(make_world: Callable[..., World]) -> None:
     """Each is typed as the page has it; placeholders take what the commands before them answered."""
     world = make_world(days=2)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from pyiceberg.table.refs import SnapshotRef
 
 from errata.model.refs import (
@@ -98,6 +99,7 @@ def test_a_ref_lives_for_its_window_however_old_the_guard_is(make_world: Make) -
     assert {name: round(left[name], 1) for name in promised} == promised
 
 
+@pytest.mark.slow
 def test_rows_that_were_carried_over_are_kept_for_their_window_only(make_world: Make) -> None:
     """The branch of rows that share files with the scope is needed for one commit, and kept for a week."""
     world = make_world(days=3, spec="")

@@ -65,6 +65,7 @@ def test_files_of_one_day_are_exchanged_and_not_written_anew(make_world: Make) -
     assert world.rows() == world.wrong()
 
 
+@pytest.mark.slow
 def test_rows_that_others_write_meanwhile_are_kept_and_in_scope_they_are_a_conflict(make_world: Make) -> None:
     """A shared file that changed after its rows were carried over is carried over again; no write is lost."""
     world = make_world(days=3, spec="", properties={"write.update.mode": "copy-on-write"})
@@ -89,7 +90,8 @@ def test_rows_that_others_write_meanwhile_are_kept_and_in_scope_they_are_a_confl
     assert world.rows() == before
 
 
-@pytest.mark.parametrize("version", ["2", pytest.param("3", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["2", "3"])
 def test_deleted_rows_of_shared_files_stay_deleted(make_world: Make, version: str) -> None:
     """Merge-on-read: what was deleted in and out of scope is neither carried over nor brought back."""
     world = make_world(days=3, spec="", properties=MERGE_ON_READ | {"format-version": version})

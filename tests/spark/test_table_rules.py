@@ -29,6 +29,7 @@ def test_chunks_are_written_in_order_of_their_partitions_and_not_with_a_file_ope
     assert re.search(r"Sort.*\nInput.*\nArguments: \[day#\d+ ASC NULLS FIRST\], false", write), write
 
 
+@pytest.mark.slow
 def test_an_expiry_keeps_every_snapshot_of_a_run_branch(world_at: WorldAt) -> None:
     """Adopted attempts are old snapshots of the branch; an expiry that keeps one per branch leaves them all."""
     world, run = world_at("staged", days=3, chunk_bytes=ONE_DAY)

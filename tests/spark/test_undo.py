@@ -79,9 +79,10 @@ def _hidden(make_world: Make) -> World:
     return world
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape",
-    [lambda make: make(days=2), pytest.param(_hidden, marks=pytest.mark.slow)],
+    [lambda make: make(days=2), _hidden],
     ids=["date", "instant"],
 )
 def test_the_statement_that_a_rollback_suggests_ends_what_depends_on_the_guard(

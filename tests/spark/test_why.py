@@ -34,6 +34,7 @@ def build(ctx, raw):
 """
 
 
+@pytest.mark.slow
 def test_a_key_is_accepted_as_the_diff_prints_it(make_world: Make) -> None:
     """Instants, times without zone, decimals, booleans and days of a sample row lead to that row, in JSON and text."""
     world = make_world(days=1, product=TYPED, transform=TYPED_TRANSFORM, history=False)

@@ -35,9 +35,8 @@ def rows(world: World) -> list[tuple[str, str, int]]:
     return sorted((row["t"], row["account"], row["g"]) for row in found)
 
 
-@pytest.mark.parametrize(
-    "kind, spec", [("timestamp", "days(ts)"), pytest.param("timestamp_ntz", "hours(ts)", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind, spec", [("timestamp", "days(ts)"), ("timestamp_ntz", "hours(ts)")])
 def test_a_row_of_the_year_57971_blocks_nothing_but_itself(make_world: Make, kind: str, spec: str) -> None:
     """Publishing, rolling back and planning go on beside it; the plan names it, its file and how to remove it."""
     transform = HIDDEN_TRANSFORM.replace('F.to_timestamp("day")', f'F.to_timestamp("day").cast("{kind}")')
@@ -58,6 +57,7 @@ def test_a_row_of_the_year_57971_blocks_nothing_but_itself(make_world: Make, kin
     assert rows(world) == [row for row in before if row[1] != "bad"]
 
 
+@pytest.mark.slow
 def test_a_transform_that_gives_such_a_row_fails_as_outside_its_partitions(make_world: Make) -> None:
     """The error names the row's partition and what was planned, and nothing of the chunk is adopted."""
     transform = HIDDEN_TRANSFORM.replace(
@@ -73,6 +73,7 @@ def test_a_transform_that_gives_such_a_row_fails_as_outside_its_partitions(make_
     assert "produced rows for +57971-02-25; expected only 2026-01-01" in str(failure)
 
 
+@pytest.mark.slow
 def test_the_last_day_there_is_can_be_planned_run_and_undone(make_world: Make) -> None:
     """9999-12-31, a favourite for "never", is a partition like any other, and what comes after it is not in it."""
     world = make_world(days=1)

@@ -9,7 +9,8 @@ I5  a publication changed files in its own partitions only; in mode rewrite, row
 I6  a publication id is on at most one snapshot
 I7  the ledger says committed if and only if the table carries the id
 I8  the audit chain is whole, and every run's state is the last move in it
-I9  digest approved = digest of the manifest = digest published
+I9  digest approved = digest of the manifest = digest published; a member of a campaign names the digest of a campaign
+    that was approved, and has the approval of a member
 I11 every file that a publication added was written before it, by an attempt or by an earlier live commit
 I10 a run of kind attest or reconcile was never approved, released or published, and ends attested or differs
 I12 no lock outlives its publication, and every live file is there and has its size
@@ -72,7 +73,37 @@ def violations(root: Path, catalog: Mapping[str, str] | None = None) -> list[str
 
 def ledger_violations(db: sqlite3.Connection) -> list[str]:
     """What is wrong in the ledger's database alone; rows are read by name."""
-    return [*_coverage(db), *_attempts(db), *_audit(db), *_approvals(db), *_checks(db), *_locks(db)]
+    return [*_coverage(db), *_attempts(db), *_audit(db), *_approvals(db), *_checks(db), *_locks(db), *_waves(db)]
+
+
+def _waves(db: sqlite3.Connection) -> list[str]:
+    """I13: a publication is of one wave, a partition is published once, and no wave before the one before it."""
+    found = []
+    for (run_id,) in db.execute("SELECT run_id FROM run").fetchall():
+        wave_of: dict[str, int] = {}
+        query = "SELECT partitions, wave FROM chunk WHERE run_id=? AND state != 'replaced' ORDER BY position, chunk_id"
+        for chunk in db.execute(query, (run_id,)):
+            for name in json.loads(chunk["partitions"]):
+                wave_of.setdefault(name, max(1, chunk["wave"]))
+        out: set[str] = set()
+        query = (
+            "SELECT * FROM publication WHERE run_id=? AND kind='publish' AND state='committed' ORDER BY settled_at, n"
+        )
+        for row in db.execute(query, (run_id,)):
+            names = set(json.loads(row["partitions"]))
+            found += [f"I13 {row['pub_id']} publishes {name} again" for name in sorted(names & out)]
+            told = json.loads(row["release"] or "{}").get("wave")
+            if told is None:
+                out |= names
+                continue
+            waves = {wave_of[name] for name in names}
+            if len(waves) > 1:
+                found.append(f"I13 {row['pub_id']} has partitions of waves {sorted(waves)}")
+            skipped = {name for name, wave in wave_of.items() if wave < min(waves)} - out
+            if skipped and not told.get("named"):
+                found.append(f"I13 {row['pub_id']} went before {sorted(skipped)}, which are of an earlier wave")
+            out |= names
+    return found
 
 
 def _checks(db: sqlite3.Connection) -> list[str]:
@@ -196,6 +227,12 @@ def _approvals(db: sqlite3.Connection) -> list[str]:
             "SELECT count(*) FROM approval WHERE run_id=? AND decision='approved' AND digest=?",
             (run["run_id"], run["manifest_digest"]),
         ).fetchone()[0]
+        if (over := json.loads(run["content"]).get("campaign")) is not None:
+            approved = db.execute(
+                "SELECT count(*) FROM member_approval m JOIN campaign_approval a USING (campaign_id) WHERE m.run_id=?"
+                " AND m.digest=? AND m.campaign_digest=? AND a.digest=m.campaign_digest AND a.decision='approved'",
+                (run["run_id"], run["manifest_digest"], over),
+            ).fetchone()[0]
         if published and not approved:
             found.append(f"I9 {run['run_id']} was published without an approval of its digest")
     return found

@@ -17,7 +17,7 @@ from errata.canonical import canonical_bytes, sha256
 from errata.client import Client
 from errata.errors import EngineError
 from errata.gate.candidate import digest_candidate
-from errata.ledger import Ledger, RunRecord
+from errata.ledger import Ledger, Owner, RunRecord
 from errata.model.approval import ApprovalRules
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk, Manifest
@@ -26,6 +26,7 @@ from errata.model.product import Person, Product, Project, Publish, Role, Target
 from errata.model.product.throttle import Signal
 from errata.model.run import RunState
 from errata.model.table import DataFile
+from errata.model.waves import narrow_to_partitions, split_into_waves
 from errata.workspace import Workspace
 from support.clock import later
 from unit.gate.manifests import manifest
@@ -94,15 +95,33 @@ class Office:
         ledger, run_id = self.ledger, self.run.run_id
         if self.state in ("planned", "approved"):
             for state in (RunState.APPROVED, RunState.RUNNING, RunState.STAGED):
+                if state is RunState.STAGED:
+                    self.compute()
                 if self.state != state.value:
                     ledger.runs.move(run_id, state, actor=ANA)
-        self.candidate()
-        self.verdict(*(checks or (OK,)), passed=passed)
+        for wave in ledger.waves.list(run_id):
+            self.candidate(wave.partitions)
+            self.verdict(*(checks or (OK,)), passed=passed)
 
-    def candidate(self) -> None:
-        """Another candidate."""
-        made = self.ledger.candidates.intend(self.run.run_id, digest_candidate(self.manifest, tuple(self.files)), ANA)
-        self.ledger.candidates.record(self.run.run_id, made.n, None, str(900 + made.n), ANA, {"rows": {}})
+    def compute(self) -> None:
+        """Stage every chunk."""
+        while attempt := self.ledger.chunks.claim(
+            self.run.run_id, WORKER, lease_seconds=60, actor=ANA, is_dead=lambda _: False
+        ):
+            self.ledger.chunks.adopt(
+                attempt, snapshot_id=f"8{attempt.fence}", rows=1, files=1, bytes=1, seconds=0.1, actor=ANA
+            )
+
+    def candidate(self, partitions: tuple[str, ...] = ()) -> None:
+        """Another candidate, of all partitions or of these."""
+        names = partitions or self.run.partitions
+        files = tuple(file for file in self.files if file.partition in names or not partitions)
+        narrowed = (
+            self.manifest if set(names) == set(self.run.partitions) else narrow_to_partitions(self.manifest, names)
+        )
+        made = self.ledger.candidates.intend(self.run.run_id, digest_candidate(narrowed, files), ANA)
+        rows = {"rows": dict.fromkeys(names, 3)}
+        self.ledger.candidates.record(self.run.run_id, made.n, None, str(900 + made.n), ANA, rows)
 
     def verdict(self, *checks: Mapping[str, Any], passed: bool = True) -> None:
         """Another verdict on the newest candidate."""
@@ -121,6 +140,7 @@ class Office:
 
 
 ANA = Actor("ana", "u", "h")
+WORKER = Owner("w1", "elsewhere", 1, "boot/ns/1")
 
 
 @cache
@@ -155,6 +175,10 @@ def office(
         requested_by=requester, approval=rules or ApprovalRules(), manual=manual, single_user=single_user,
         partitions=partitions, publish=publish or Publish(),
     )  # fmt: skip
+    if sealed.publish.waves:
+        waves = split_into_waves(sealed.publish.waves, sealed.order, target.grain, partitions)
+        chunks = tuple(Chunk(f"c{wave.n}", wave.partitions, 10, 1, wave.n) for wave in waves)
+        sealed = replace(sealed, chunks=chunks)
     expected = canonical_bytes({name: [] for name in partitions})
     sealed = replace(sealed, target=replace(sealed.target, expected_part=sha256(expected)))
     content = canonical_bytes(sealed)

@@ -21,13 +21,14 @@ from errata.approval.release import (
     explain_void_release,
     find_release_cutoff,
     find_valid_release,
-    is_clean,
     load_judged_candidate,
     not_validated_error,
     publishes_itself,
     refuse_checking_run,
 )
+from errata.approval.standing import is_standing_valid
 from errata.approval.suggestion import complete_commands
+from errata.approval.wave_release import explain_person_needed
 from errata.errors import ApprovalRefused
 from errata.failpoints import failpoint
 from errata.gate.candidate import digest_candidate
@@ -35,8 +36,9 @@ from errata.ledger import CandidateRecord, ReleaseRecord, RunRecord
 from errata.model.approval import QuorumStatus
 from errata.model.audit import Actor
 from errata.model.product import Role
-from errata.model.run import RunState
+from errata.model.run import RunState, is_clean
 from errata.model.table import DataFile
+from errata.model.waves import list_waves
 from errata.workspace import RunContext, Workspace
 
 
@@ -56,7 +58,9 @@ def require_publisher(workspace: Workspace, actor: Actor, run: RunRecord, break_
         require_break_glass(workspace, actor, break_glass, "publish", run.run_id)
         return
     require_role(workspace, actor, (Role.PUBLISHER,), "publish", run.run_id)
-    refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
+    # a standing approval is the decision of others, so that the account that planned the run may publish it
+    if workspace.ledger.standing.find_used(run.run_id) is None:
+        refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
 
 
 def can_publish_unattended(workspace: Workspace, actor: Actor, run_id: str) -> bool:
@@ -89,8 +93,8 @@ def require_unattended(workspace: Workspace, actor: Actor, run_id: str) -> None:
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     refuse_checking_run(workspace, actor, run, manifest, "run --publish")
     refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
-    if publishes_itself(workspace, manifest):
-        return
+    if publishes_itself(workspace, manifest) or len(list_waves(manifest)) > 1:
+        return  # a wave that is not released waits, while later ones are computed
     error = ApprovalRefused(
         f"run --publish of {run.run_id} was refused; expected a product with publish.manual false, as it was planned "
         "and as it is now; found one that a person releases",
@@ -161,7 +165,7 @@ def _require_preconditions(
     if unreleased:
         hint = f"errata release {context.run_id}"
     if not stands.is_met:
-        hint = format_approve_hint(context.run, stands)
+        hint = format_approve_hint(context.workspace, context.run, stands)
     error = ApprovalRefused(
         f"publish of {context.run_id} was refused: {'; '.join(problems)}",
         state="main is unchanged; the staged output is kept",
@@ -186,12 +190,21 @@ def _find_authority(
 ) -> tuple[Literal["publish", "automatic"], str]:
     """The kind of release this publication rests on, and why it is not sufficient (empty when it is)."""
     is_person = not context.workspace.project.is_service(context.actor.person)
+    is_person = is_person and not is_requester(context.workspace.project, context.actor.person, context.run.planned_by)
     if breaks_glass or standing is not None or (is_person and not by_itself):
         return "publish", ""
-    itself = publishes_itself(context.workspace, context.manifest)
+    itself = publishes_itself(context.workspace, context.manifest) or is_standing_valid(
+        context.workspace, context.run, context.manifest
+    )
     if itself and is_clean(found.verdict.checks):
         return "automatic", ""
-    rows = context.ledger.releases.list(context.run_id)
+    waves = context.manifest.publish.waves
+    if waves is not None and waves.release == "first" and context.wave is not None and context.wave.n > 1:
+        why = explain_person_needed(context, found)
+        return "automatic", f"wave {context.wave.n} waits for a person: {why}" if why else ""
+    # a release of another wave is none of this one
+    mine = list(context.run.partitions)
+    rows = [row for row in context.ledger.releases.list(context.run_id) if list(row.subject["partitions"]) == mine]
     if rows:
         said = (
             f"the release by {rows[-1].person} no longer counts: "

@@ -1,24 +1,26 @@
 """Releases: what a release covers, and whether it still counts for the newest verdict and candidate.
 
-The rules (:func:`is_clean`, :func:`find_void_reason`) are pure; the other functions read the ledger and the project.
+The rule :func:`find_void_reason` is pure; the other functions read the ledger and the project.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from errata.approval.permissions import is_single_user
+from errata.approval.standing import is_standing_valid
 from errata.canonical import digest_of, to_plain
 from errata.errors import Refused, StateRefused
 from errata.gate.verdict.acceptance import find_open_warnings, format_accept_command
 from errata.gate.warnings import find_verdict_acceptances
+from errata.ledger.store.campaign_members import WITHDRAWN
 from errata.model.approval import is_expired
 from errata.model.duration import subtract_duration
 from errata.model.product import Role
-from errata.model.run import FINAL, RunState
+from errata.model.run import FINAL, RunState, is_clean
 from errata.views import ReleasedView
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ class JudgedCandidate:
 
 def load_judged_candidate(workspace: Workspace, run: RunRecord) -> JudgedCandidate | None:
     """The newest judged candidate; None before a verdict, or while its candidate has no snapshot."""
-    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions)
     if verdict is None:
         return None
     candidate = next((c for c in workspace.ledger.candidates.list(run.run_id) if c.n == verdict.candidate_n), None)
@@ -56,7 +58,7 @@ def load_judged_candidate(workspace: Workspace, run: RunRecord) -> JudgedCandida
     with workspace.ledger.people.as_stored():
         accepted, stored = (
             _list_accepted_warnings(workspace, run),
-            workspace.ledger.candidates.latest_verdict(run.run_id) or verdict,
+            workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions) or verdict,
         )
     findings = {
         "passed": stored.passed,
@@ -89,9 +91,13 @@ def find_release_digest(workspace: Workspace, run: RunRecord) -> str | None:
 
 
 def publishes_itself(workspace: Workspace, manifest: Manifest) -> bool:
-    """Whether a clean gate is enough to publish, in the sealed plan and in the current product file alike."""
+    """Whether a clean gate is enough to publish, in the sealed plan and in the current product file alike.
+
+    Waves go by themselves only where they say ``release: none``.
+    """
     product = workspace.project.products.get(manifest.product)
-    return not manifest.manual and product is not None and not product.manual
+    needs_person = manifest.publish.waves is not None and manifest.publish.waves.release != "none"
+    return not manifest.manual and product is not None and not product.manual and not needs_person
 
 
 def find_release_cutoff(workspace: Workspace, manifest: Manifest) -> datetime:
@@ -111,19 +117,37 @@ def explain_void_release(
     workspace: Workspace, run: RunRecord, manifest: Manifest, found: JudgedCandidate, row: ReleaseRecord
 ) -> str:
     """Why a release is no longer valid; empty when it is."""
-    people = workspace.project.people
-    services = frozenset(name for name, person in people.items() if person.service)
-    holders = Releasers(
-        publishers=frozenset(workspace.project.list_with_role(Role.PUBLISHER)),
-        breakers=frozenset(workspace.project.list_with_role(Role.BREAK_GLASS)),
-        services=services,
-        requester=workspace.project.find_case_variant(run.planned_by) or run.planned_by,
-        single_user=is_single_user(workspace.project, manifest),
+    if withdrawn := _find_withdrawal(workspace, run, row):
+        return withdrawn
+    holders = list_releasers(workspace, run, manifest)
+    automatic = (publishes_itself(workspace, manifest) or is_standing_valid(workspace, run, manifest)) and is_clean(
+        found.verdict.checks
     )
-    automatic = publishes_itself(workspace, manifest) and is_clean(found.verdict.checks)
     now = datetime.fromisoformat(workspace.ledger.now())
+    if row.kind == AUTOMATIC and run.wave is not None and not automatic:
+        return "it was released by rule, which is judged again when the wave is published"
     return find_void_reason(
         to_plain(row), found.subject, holders, valid=manifest.approval.valid, now=now, automatic=automatic
+    )
+
+
+def _find_withdrawal(workspace: Workspace, run: RunRecord, row: ReleaseRecord) -> str:
+    """The rollback that voids a release, because the run was computed from what it undid."""
+    for name, value in workspace.ledger.facts.list(run.run_id).items():
+        if name.startswith(WITHDRAWN) and int(value["seq"]) > row.audit_seq:
+            return f"{value['parent']}, which it was computed from, was rolled back after it"
+    return ""
+
+
+def list_releasers(workspace: Workspace, run: RunRecord, manifest: Manifest) -> Releasers:
+    """People who may release this run now."""
+    people = workspace.project.people
+    return Releasers(
+        publishers=frozenset(workspace.project.list_with_role(Role.PUBLISHER)),
+        breakers=frozenset(workspace.project.list_with_role(Role.BREAK_GLASS)),
+        services=frozenset(name for name, person in people.items() if person.service),
+        requester=workspace.project.find_case_variant(run.planned_by) or run.planned_by,
+        single_user=is_single_user(workspace.project, manifest),
     )
 
 
@@ -137,6 +161,9 @@ def name_releaser(release: ReleaseRecord | None) -> str | None:
 def released_view(workspace: Workspace, run: RunRecord, manifest: Manifest) -> ReleasedView | None:
     """The valid release, or the newest one with the reason why it is void."""
     rows = workspace.ledger.releases.list(run.run_id)
+    if run.wave is not None:
+        # a release of another wave says nothing about this one
+        rows = tuple(row for row in rows if list(row.subject["partitions"]) == list(run.partitions))
     if not rows:
         return None
     # validity no longer matters once the run has ended
@@ -246,11 +273,6 @@ class Releasers:
     single_user: bool = False
 
 
-def is_clean(checks: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether the gate found nothing: no warning, accepted or not."""
-    return all(check.get("level") == "ok" for check in checks)
-
-
 def find_void_reason(
     release: Mapping[str, Any],
     subject: ReleaseScope,
@@ -269,7 +291,7 @@ def find_void_reason(
         return f"it is of {release['at'][:10]} and counts for {valid}"
     if release["kind"] == AUTOMATIC:
         return "" if automatic else "it was released by a clean gate, and the product now wants a person"
-    return _check_person(person, holders, broke_glass=bool(release["break_glass"]))
+    return check_releaser(person, holders, broke_glass=bool(release["break_glass"]))
 
 
 _VOID_REASONS = (
@@ -281,7 +303,8 @@ _VOID_REASONS = (
 )
 
 
-def _check_person(person: str, holders: Releasers, *, broke_glass: bool) -> str:
+def check_releaser(person: str, holders: Releasers, *, broke_glass: bool) -> str:
+    """Why a release by this person does not count; empty when it does. Pure."""
     if holders.single_user:
         return ""
     if person in holders.services:

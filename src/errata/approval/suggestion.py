@@ -11,10 +11,11 @@ import shlex
 from collections.abc import Sequence
 
 from errata.approval.permissions import is_requester
-from errata.approval.quorum import evaluate_quorum
+from errata.approval.quorum import build_member_check, evaluate_quorum
 from errata.errors import NotFound
-from errata.ledger import RunRecord
+from errata.ledger import CampaignRecord, RunRecord
 from errata.model.audit import Actor
+from errata.model.campaign.campaign_manifest import PREFIX
 from errata.model.partition import format_partition_list
 from errata.model.product import Role
 from errata.workspace import Workspace
@@ -52,7 +53,7 @@ def complete_commands(workspace: Workspace, actor: Actor, text: str) -> str:
 
     def complete(found: re.Match[str]) -> str:
         verb, about, rest = found["verb"], found["about"], found["rest"]
-        run = None if verb in _ABOUT_PRODUCTS else _find_run(workspace, about)
+        run = None if verb in _ABOUT_PRODUCTS else _find_run(workspace, about) or _find_campaign(workspace, about)
         if run is None and not (verb in _ABOUT_PRODUCTS and about in workspace.project.products):
             return found[0]
         rest = _fill_scope(workspace, actor, rest)
@@ -71,6 +72,12 @@ def _find_run(workspace: Workspace, text: str) -> RunRecord | None:
     return found if found.run_id == text else None
 
 
+def _find_campaign(workspace: Workspace, text: str) -> CampaignRecord | None:
+    """The campaign with exactly this id."""
+    found = workspace.ledger.campaigns.find(text) if text.startswith(PREFIX) else None
+    return found if found is not None and found.campaign_id == text else None
+
+
 def _fill_scope(workspace: Workspace, actor: Actor, rest: str) -> str:
     scope = _SAME_SCOPE.match(rest)
     run = _find_run(workspace, scope["run"]) if scope else None
@@ -80,7 +87,9 @@ def _fill_scope(workspace: Workspace, actor: Actor, rest: str) -> str:
     return _SAME_SCOPE.sub(f" --partitions {format_partition_list(manifest.target.grain, manifest.partitions)}", rest)
 
 
-def _choose_person(workspace: Workspace, actor: Actor, verb: str, rest: str, run: RunRecord | None) -> str:
+def _choose_person(
+    workspace: Workspace, actor: Actor, verb: str, rest: str, run: RunRecord | CampaignRecord | None
+) -> str:
     """Who types this command: the acting person if they may, else a person, else a service account; empty if nobody."""
     project, roles, decides = workspace.project, _ROLES[verb], verb in _NOT_THE_REQUESTER
     if project.single_user:
@@ -93,8 +102,20 @@ def _choose_person(workspace: Workspace, actor: Actor, verb: str, rest: str, run
     if run is not None and decides:
         able = [name for name in able if not is_requester(project, name, run.planned_by)]
     if run is not None and verb == "approve" and decides:
-        may = evaluate_quorum(workspace, run, workspace.ledger.runs.manifest(run.run_id, actor)).may
+        may = _list_able(workspace, actor, run)
         able = [name for name in able if name in may] or able
     if actor.person in able:
         return actor.person
     return next(iter(sorted(able, key=project.is_service)), "")
+
+
+def _list_able(workspace: Workspace, actor: Actor, run: RunRecord | CampaignRecord) -> Sequence[str]:
+    """Whose approval is missing: of a run, or of the first member of a campaign that lacks one."""
+    if isinstance(run, RunRecord):
+        return evaluate_quorum(workspace, run, workspace.ledger.runs.manifest(run.run_id, actor)).may
+    given, now = workspace.ledger.campaigns.approvals(run.campaign_id), workspace.ledger.now()
+    for member in workspace.ledger.campaigns.manifest(run.campaign_id).members:
+        found = build_member_check(workspace, member.manifest, run.digest, run.planned_by)(given, now)
+        if not found.is_met:
+            return found.may
+    return ()

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from errata import views
+from errata.client.campaigns import Campaigns
+from errata.client.late_data import LateData
 from errata.client.open_project import Partitions
-from errata.client.upkeep import Upkeep
 from errata.commands import compute, look, plan, publish
 from errata.errors import UsageError
 from errata.text.escape import require_one_line
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from errata.views.run import TryView
 
 
-class Client(Upkeep):
+class Client(LateData, Campaigns):
     """One open project; close it, or use it as a context manager."""
 
     def plan(
@@ -38,30 +39,25 @@ class Client(Upkeep):
         overrides: Mapping[str, str] | None = None,
         restore: str | None = None,
         expected_rows: str | None = None,
+        stale: bool = False,
         dry_run: bool = False,
         explain: bool = False,
         as_: str | None = None,
     ) -> views.PlanView:
         """Plan a correction and submit it for approval.
 
-        ``restore`` is the snapshot, tag or time whose content is put back. ``expected_rows`` is the number of rows that
-        the run may write: ``5000``, ``1000..5000``, ``1000..`` or ``..5000``. ``dry_run`` only shows the plan;
-        ``explain`` adds the stages of the run.
+        ``stale`` plans the stale partitions, of the range or list or of all. ``restore`` is the snapshot, tag or time
+        whose content is put back. ``expected_rows`` is the number of rows that the run may write: ``5000``,
+        ``1000..5000``, ``1000..`` or ``..5000``. ``dry_run`` only shows the plan; ``explain`` adds the stages of the
+        run.
 
         Example: run = client.plan("fin.daily_revenue", "2026-01-01", "2026-02-15", reason="FX bug FIN-231", as_="ana")
         """
-        from errata.model.manifest import Override
-        from errata.planning.request import Request
-
         actor = self._actor(as_)
-        if restore is not None and kind == "restate":
-            kind = "restore"
-        request = Request(
-            product, require_one_line("--reason", reason), actor.person, start, end, partitions, kind, order, canary,
-            supersede,
-            tuple(Override(rule, require_one_line(f"--override {rule}", why))
-                  for rule, why in (overrides or {}).items()),
-            prove_determinism, deadline, restore, expected_rows,
+        request = self._build_request(
+            actor, product, start, end, partitions, reason=reason, kind=kind, restore=restore, overrides=overrides,
+            stale=stale, order=order, canary=canary, supersede=supersede, prove_determinism=prove_determinism,
+            deadline=deadline, expected_rows=expected_rows,
         )  # fmt: skip
         view = plan.plan.make_plan(self._workspace, actor, request, dry_run=dry_run)
         return plan.explain.add_stages(view) if explain else view
@@ -110,24 +106,32 @@ class Client(Upkeep):
         return plan.approve.decline(self._workspace, self._actor(as_), run_id, require_one_line("--note", note))
 
     def run(
-        self, run_id: str, *, parallel: int = 2, max_chunks: int | None = None, as_: str | None = None
+        self,
+        run_id: str,
+        *,
+        parallel: int = 2,
+        max_chunks: int | None = None,
+        publish: bool = False,
+        as_: str | None = None,
     ) -> views.RunView:
-        """Work on a run until nothing is left.
+        """Work on a run until nothing is left; ``publish`` judges and publishes each wave as soon as it may go.
 
         Example: client.run(run.id, as_="ana")
         """
         actor = self._actor(as_)
-        return compute.run.run_chunks(self._workspace, actor, run_id, parallel=parallel, max_chunks=max_chunks)
+        return compute.run.run_chunks(
+            self._workspace, actor, run_id, parallel=parallel, max_chunks=max_chunks, publish=publish
+        )
 
     def pause(self, run_id: str, *, as_: str | None = None) -> views.StateView:
-        """Pause a run: workers claim no new chunk, and no further group is published.
+        """Pause a run: workers claim no new chunk, and no further wave is published.
 
         Example: client.pause(run.id, as_="ana")
         """
         return compute.control.pause(self._workspace, self._actor(as_), run_id)
 
     def resume(self, run_id: str, *, as_: str | None = None) -> views.StateView:
-        """Resume a paused run: chunks may be claimed and groups published again.
+        """Resume a paused run: chunks may be claimed and waves published again.
 
         Example: client.resume(run.id, as_="ana")
         """
@@ -154,9 +158,10 @@ class Client(Upkeep):
         *,
         accept: Mapping[str, str] | None = None,
         thresholds: str | None = None,
+        wave: int | None = None,
         as_: str | None = None,
     ) -> views.ValidateView:
-        """Assemble, measure and judge the candidate.
+        """Assemble, measure and judge the candidate; of a run with waves, of each that is computed, or of ``wave``.
 
         ``thresholds`` is the reason for using the thresholds currently in the product file instead of the sealed ones.
 
@@ -164,21 +169,25 @@ class Client(Upkeep):
         """
         accepted = {check: require_one_line(f"--accept {check}", why) for check, why in (accept or {}).items()}
         because = _require_line("--thresholds", thresholds)
-        return publish.validate.validate_run(self._workspace, self._actor(as_), run_id, accepted, because)
+        return publish.validate.validate_run(self._workspace, self._actor(as_), run_id, accepted, because, wave=wave)
 
-    def diff(self, run_id: str, *, partitions: Partitions = None, sample: int = 10) -> DiffView:
+    def diff(
+        self, run_id: str, *, partitions: Partitions = None, sample: int = 10, wave: int | None = None
+    ) -> DiffView:
         """Compare the candidate with the content that it replaces.
 
         Example: client.diff(run.id, partitions="2026-01-13..2026-01-15", sample=3)
         """
-        return publish.diff.diff(self._workspace, self._actor(None), run_id, partitions, sample)
+        return publish.diff.diff(self._workspace, self._actor(None), run_id, partitions, sample, wave)
 
-    def report(self, run_id: str, *, partitions: Partitions = None, sample: int = 20) -> ReportView:
+    def report(
+        self, run_id: str, *, partitions: Partitions = None, sample: int = 20, wave: int | None = None
+    ) -> ReportView:
         """Everything a reviewer needs to decide; ``errata.report.page.render_page`` renders it as HTML.
 
         Example: client.report(run.id)
         """
-        return publish.report.build_report(self._workspace, self._actor(None), run_id, partitions, sample)
+        return publish.report.build_report(self._workspace, self._actor(None), run_id, partitions, sample, wave)
 
     def quarantine(self, run_id: str, *, sample: int = 3) -> views.QuarantineView:
         """Rows that a run set aside, by reason, with samples.
@@ -188,14 +197,20 @@ class Client(Upkeep):
         return look.quarantine.read_quarantine(self._workspace, self._actor(None), run_id, sample)
 
     def release(
-        self, run_id: str, *, digest: str | None = None, note: str = "", as_: str | None = None
+        self,
+        run_id: str,
+        *,
+        digest: str | None = None,
+        note: str = "",
+        wave: int | None = None,
+        as_: str | None = None,
     ) -> views.ReleaseView:
         """Release the candidate, its verdict and its accepted warnings; a service account may publish it afterwards.
 
         Example: client.release(run.id, digest=client.show(run.id).release_digest, as_="bo")
         """
         said = require_one_line("--note", note)
-        return publish.release.release_run(self._workspace, self._actor(as_), run_id, digest, said)
+        return publish.release.release_run(self._workspace, self._actor(as_), run_id, digest, said, wave)
 
     def publish(
         self,
@@ -209,29 +224,31 @@ class Client(Upkeep):
         early: str | None = None,
         as_: str | None = None,
     ) -> views.PublishView:
-        """Publish the candidate in one commit, or its next group where the product publishes in groups.
+        """Publish the candidate in one commit, or its next wave where the product publishes in waves.
 
         ``digest`` is the release digest that the person reviewed; a candidate with another one is refused.
         ``break_glass`` is the reason for not waiting for a second person. With ``by_itself`` the call is not a decision
         of the acting person, so it needs a release, or a clean gate of a product that publishes without one. ``wait``
-        continues until every group is published; ``early`` is the reason for skipping the hold between two groups.
+        continues until every wave is published; ``early`` is the reason for skipping the pause between two waves.
 
         Example: client.publish(run.id, as_="bo")
         """
         if wait and partitions is not None:
-            raise UsageError("publish with partitions and wait was refused; expected one of them: groups come in turn")
+            raise UsageError("publish with partitions and wait was refused; expected one of them: waves come in turn")
         actor, alone = self._actor(as_), _require_line("--break-glass", break_glass)
         sooner = _require_line("--early", early)
 
-        def once() -> views.PublishView:
+        def once(looked_at: str | None) -> views.PublishView:
             return publish.publish.publish_run(
                 self._workspace, actor, run_id, partitions,
-                digest=digest, break_glass=alone, by_itself=by_itself, early=sooner,
+                digest=looked_at, break_glass=alone, by_itself=by_itself, early=sooner,
             )  # fmt: skip
 
         if not wait:
-            return once()
-        return publish.publish_wait.publish_by_group(self._workspace, actor, run_id, once, holds=early is None)
+            return once(digest)
+        return publish.publish_wait.publish_by_wave(
+            self._workspace, actor, run_id, once, digest=digest, pauses=early is None
+        )
 
     def dark(
         self,
@@ -271,14 +288,20 @@ class Client(Upkeep):
         authorization.require_unattended(self._workspace, self._actor(as_), run_id)
 
     def rollback(
-        self, run_id: str, *, partitions: Partitions = None, reason: str, as_: str | None = None
+        self,
+        run_id: str,
+        *,
+        partitions: Partitions = None,
+        reason: str,
+        wave: int | None = None,
+        as_: str | None = None,
     ) -> views.RollbackView:
-        """Restore the content that the partitions had before the run was published.
+        """Restore the content that the partitions, or those of ``wave``, had before the run was published.
 
         Example: client.rollback(run.id, partitions="2026-01-13", reason="audit open (FIN-240)", as_="bo")
         """
         why = require_one_line("--reason", reason)
-        return publish.rollback.roll_back_run(self._workspace, self._actor(as_), run_id, partitions, why)
+        return publish.rollback.roll_back_run(self._workspace, self._actor(as_), run_id, partitions, why, wave)
 
     def status(self, run_id: str | None = None) -> views.StatusView:
         """Status of one run (default: all runs).

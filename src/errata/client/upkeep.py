@@ -75,9 +75,12 @@ class Upkeep(OpenProject):
         *,
         wait: str = "0s",
         name: str | None = None,
+        report: bool = False,
         as_: str | None = None,
     ) -> AbstractContextManager[lease.Lease]:
         """Lease for a live job that writes these partitions: no run freezes them while it is held.
+
+        With ``report``, what the job reads and writes is recorded for ``stale``.
 
         Example: with client.writing("lake.fin.daily_revenue", ["2026-01-13"], wait="5min"):
             write("2026-01-13")
@@ -85,7 +88,9 @@ class Upkeep(OpenProject):
         from errata.live_writers import lease
 
         job = None if name is None else require_one_line("name", name, MAX_NAME_LENGTH)
-        return lease.acquire_write_lease(self._workspace, self._actor(as_), table, partitions, wait=wait, name=job)
+        return lease.acquire_write_lease(
+            self._workspace, self._actor(as_), table, partitions, wait=wait, name=job, report=report
+        )
 
     def evidence(self, run_id: str, *, with_diff: bool = True, as_: str | None = None) -> tuple[EvidenceView, bytes]:
         """Export the evidence of a run as one signed file; ``errata evidence verify`` checks it.

@@ -7,6 +7,8 @@
     publish   validate, diff, report, release,   from the gate to main and back
               publish, publish_wait, preview,
               rollback
+    campaign  plan, show, decide, seal, run,     several products, approved once
+              status, rollback, dbt_steps
     look      status, why, why_rows, history,    change nothing
               quarantine
     upkeep    cleanup, erase, evidence

@@ -31,7 +31,7 @@ class RunSituation:
     is_computed: bool = True  # every chunk is done; not so for a run that its canary rejected
     open_warnings: tuple[str, ...] = ()  # rules that warned, if accepting them is all that is missing
     lacks_approvals: bool = False
-    groups_stopped: bool = False
+    waves_stopped: bool = False
     written: tuple[str, ...] = ()  # unpublished partitions that others wrote, where that ends as a conflict
     free: tuple[str, ...] = ()  # the other unpublished partitions
     restore_command: str = ""  # brings back what another tool removed from main
@@ -39,6 +39,7 @@ class RunSituation:
     successor: str = ""  # the run that was planned in place of this one, for a run that needs a decision or a new plan
     kind: str = "restate"
     partitions: tuple[str, ...] = ()
+    campaign: str = ""  # that it is a member of
 
 
 def next_step(run: RunSituation) -> str:
@@ -49,7 +50,7 @@ def next_step(run: RunSituation) -> str:
         return f"errata status {run.successor}"
     if run.lacks_approvals and run.state in (S.APPROVED, S.VALIDATED, S.PART_PUBLISHED):
         return _approve_command(run)
-    if run.groups_stopped:
+    if run.waves_stopped:
         return f"errata resume {run.run_id}"
     if run.written and run.state in (S.VALIDATED, S.PART_PUBLISHED):
         if run.free:
@@ -82,6 +83,8 @@ def _step_by_state(run: RunSituation) -> str:
             return f"errata publish {run.run_id}"
         case S.EXPIRED:
             return _plan_again_command(run)
+        case S.PUBLISHED if run.campaign:
+            return f"errata status {run.campaign}"
         case _:
             return ""
 
@@ -108,7 +111,7 @@ def _correct_main(run: RunSituation) -> str:
 
 def _approve_command(run: RunSituation) -> str:
     # without the digest: the approver takes it from the plan
-    return f"errata approve {run.run_id}"
+    return f"errata approve {run.campaign or run.run_id}"
 
 
 def _plan_again_command(run: RunSituation) -> str:

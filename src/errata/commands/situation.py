@@ -16,17 +16,18 @@ from errata.ledger.records import ChunkRecord
 from errata.model.audit import Actor
 from errata.model.chunk_outcome import NEEDS_NEW_PLAN
 from errata.model.manifest import Manifest
-from errata.model.run import WITHOUT_RESULT, ChunkState, RunState
-from errata.publishing.groups import groups_view
+from errata.model.run import FINAL, WITHOUT_RESULT, ChunkState, RunState
 from errata.publishing.live_writes import read_live_writes
 from errata.publishing.set_back_detection import find_run_set_backs
-from errata.views import GroupsView, QuorumView, SetBackView
+from errata.publishing.waves import focus_on_wave, turn_view
+from errata.views import QuorumView, SetBackView, WaveTurnView
 from errata.views.live_writes import LiveWriteView
-from errata.workspace import Workspace
+from errata.workspace import RunContext, Workspace
 
 S = RunState
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _MAX_RECENT_ENTRIES = 200
+_DECIDED_BY_WAVE = frozenset({S.STAGED, S.REJECTED, S.NEEDS_ACCEPTANCE, S.VALIDATED, S.PART_PUBLISHED})
 _SUPERSEDED_WHEN_PLANNED_AGAIN = frozenset({S.REJECTED, S.NEEDS_ACCEPTANCE, S.FAILED, S.EXPIRED})
 
 
@@ -37,7 +38,7 @@ def build_situation(
     counts: ChunkCounts,
     states: Mapping[str, PartitionState],
     quorum: QuorumView | None,
-    groups: GroupsView | None,
+    turn: WaveTurnView | None,
     live_writes: Sequence[LiveWriteView],
     set_back: Sequence[SetBackView],
     last_move: str,
@@ -45,6 +46,7 @@ def build_situation(
     open_warnings: tuple[str, ...] = (),
     is_reviewed: bool = False,
     successor: str = "",
+    campaign: str = "",
 ) -> RunSituation:
     """The situation of a run, from what was read about it."""
     unpublished = [name for name in manifest.partitions if states[name] is PartitionState.UNPUBLISHED]
@@ -58,10 +60,11 @@ def build_situation(
         grain=manifest.target.grain,
         last_move=last_move,
         needs_new_plan=any(one.state is ChunkState.FAILED and one.error_code in NEEDS_NEW_PLAN for one in chunks),
-        is_computed=counts.done == counts.total,
+        # a wave that was judged is computed, whatever is left of the run
+        is_computed=run.wave is not None or counts.done == counts.total,
         open_warnings=open_warnings,
         lacks_approvals=quorum is not None and not quorum.met,
-        groups_stopped=groups is not None and bool(groups.stopped),
+        waves_stopped=turn is not None and bool(turn.stopped),
         written=tuple(name for name in unpublished if name in written),
         free=tuple(name for name in unpublished if name not in written),
         restore_command=set_back[0].next if set_back else "",
@@ -69,6 +72,7 @@ def build_situation(
         successor=successor,
         kind=manifest.kind,
         partitions=manifest.partitions,
+        campaign=campaign,
     )
 
 
@@ -88,6 +92,12 @@ def _replaces(later: RunRecord, run: RunRecord) -> bool:
     return later.state not in WITHOUT_RESULT and set(later.partitions) >= set(run.partitions)
 
 
+def find_campaign_of(workspace: Workspace, run: RunRecord) -> str:
+    """The campaign that a run is a member of; empty if it is none."""
+    member = workspace.ledger.members.of_run(run.run_id)
+    return member.campaign_id if member else ""
+
+
 def find_last_move(workspace: Workspace, run: RunRecord) -> str:
     """The action that paused or failed a run; empty in other states."""
     if run.state not in (S.PAUSED, S.FAILED):
@@ -100,8 +110,16 @@ def find_warnings_to_accept(workspace: Workspace, run: RunRecord) -> tuple[str, 
     """Rules that warned about the candidate, if accepting them is all that is missing; empty in other states."""
     if run.state not in (S.NEEDS_ACCEPTANCE, S.REJECTED):
         return ()
-    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions)
     return find_open_warnings(verdict.checks) if verdict else ()
+
+
+def focus_for_step(context: RunContext) -> RunRecord:
+    """The run as far as its next wave is, where that decides what a person does next."""
+    if context.run.state in (S.PAUSED, S.FAILED) or context.run.state in FINAL:
+        return context.run
+    focused = focus_on_wave(context).run
+    return focused if focused.state in _DECIDED_BY_WAVE else context.run
 
 
 def suggest_steps(workspace: Workspace, actor: Actor, run_id: str, *, is_reviewed: bool = False) -> tuple[str, ...]:
@@ -115,22 +133,23 @@ def suggest_steps(workspace: Workspace, actor: Actor, run_id: str, *, is_reviewe
 
 
 def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_reviewed: bool) -> RunSituation:
-    run = workspace.ledger.runs.get(run_id)
-    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    context = workspace.open_run(run_id, actor)
+    run, manifest = context.run, context.manifest
     return build_situation(
-        run,
+        focus_for_step(context),
         manifest,
         counts=workspace.ledger.progress.counts(run.run_id),
         states=workspace.ledger.partitions.states(run.run_id),
         quorum=current_quorum_view(workspace, run, manifest),
-        groups=groups_view(workspace, run, manifest),
+        turn=turn_view(workspace, run, manifest, workspace.ledger.waves.list(run.run_id)),
         live_writes=read_live_writes(workspace, run),
         set_back=find_run_set_backs(workspace.ledger, workspace.engines, run)[0],
         last_move=find_last_move(workspace, run),
         chunks=workspace.ledger.progress.chunks(run.run_id) if run.state is S.FAILED else (),
-        open_warnings=find_warnings_to_accept(workspace, run),
+        open_warnings=find_warnings_to_accept(workspace, focus_for_step(context)),
         is_reviewed=is_reviewed,
         successor=find_successor(workspace, run),
+        campaign=find_campaign_of(workspace, run),
     )
 
 

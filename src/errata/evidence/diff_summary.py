@@ -51,7 +51,11 @@ def build_diff_record(
         return {"candidate": None, "summary": None, "missing": "nothing was computed to compare", "metrics": []}, None
     kept = workspace.ledger.facts.list(run.run_id).get(f"{_FACT}{candidate.n}")
     digest = str(kept[_SUMMARY]) if kept else None
-    stored = workspace.ledger.candidates.measurements(run.run_id, candidate.n)
+    # each wave has a candidate of its own; in a run of one wave only the newest counts
+    of_waves = [wave.candidate_n for wave in workspace.ledger.waves.list(run.run_id) if wave.candidate_n]
+    numbers = dict.fromkeys([*of_waves, candidate.n]) if len(of_waves) > 1 else [candidate.n]
+    stored = [one for n in numbers for one in workspace.ledger.candidates.measurements(run.run_id, n)]
+    scope = tuple(name for name in manifest.partitions if any(one.partition == name for one in stored))
     rows: dict[str, dict[str, str | None]] = {}
     for one in stored:
         if one.name == ROW_COUNT and one.scope in (CANDIDATE, PRIOR) and one.partition:
@@ -63,7 +67,7 @@ def build_diff_record(
         "snapshot_id": candidate.snapshot_id,
         "summary": digest,
         "missing": "" if digest else why_not or "it was not asked for",
-        "metrics": to_plain(build_metric_moves(manifest, stored, tuple(candidate.detail["rows"]))),
+        "metrics": to_plain(build_metric_moves(manifest, stored, scope or tuple(candidate.detail["rows"]))),
         "rows": rows,
     }
     return record, workspace.ledger.parts.get(digest) if digest else None

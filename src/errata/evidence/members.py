@@ -35,6 +35,7 @@ class Dossier:
     head: bytes
     parts: Mapping[str, bytes] = field(default_factory=dict)  # by digest
     measurements: Mapping[int, bytes] = field(default_factory=dict)  # by number of the candidate
+    campaign: Mapping[str, Any] | None = None  # that the run is a member of; its manifest is a part
     people: Mapping[str, Any] = field(default_factory=lambda: {"names": {}, "texts": {}})
     """Names behind pseudonyms and plain text of sealed texts; the other records are as stored and hashed."""
 
@@ -65,6 +66,8 @@ def _substitute_texts(stored: Any, told: Mapping[str, str]) -> Any:
 def build_members(dossier: Dossier, cover: str, readme: str) -> dict[str, bytes]:
     """All members except the signed index, by name."""
     found = {f"records/{name}.json": canonical_bytes(getattr(dossier, name)) for name in (*_RECORDS, "people")}
+    if dossier.campaign is not None:
+        found["records/campaign.json"] = canonical_bytes(dossier.campaign)
     found |= {f"parts/{digest}.json": content for digest, content in dossier.parts.items()}
     found |= {f"measurements/c{n}.json": content for n, content in dossier.measurements.items()}
     return found | {
@@ -100,10 +103,13 @@ SHA-256; the one that made this bundle has
 
 cover.html                 start here
 evidence.dsse.json         the signed index: an in-toto statement with the SHA-256 and size of every other member
-manifest.json              the sealed plan, byte for byte; its SHA-256 is what was approved
+manifest.json              the sealed plan, byte for byte; its SHA-256 is what was approved, unless the run is a
+                           member of a campaign: then it follows from the campaign that was approved
 records/run.json           state of the run and of each partition
 records/plan.json          guardrails, rules that were set aside, estimate
 records/decisions.json     approvals, releases, accepted warnings
+records/campaign.json      only of a member of a campaign: the campaign whose digest was approved, and what the
+                           member's plan was derived from
 records/work.json          chunks and attempts
 records/gate.json          candidates, verdicts, changed thresholds
 records/diff.json          what changed: rows and declared metrics

@@ -57,6 +57,7 @@ MANIFEST = "manifest.json"
 RUN, PLAN, WORK = "records/run.json", "records/plan.json", "records/work.json"
 DECISIONS, GATE, PUBLICATIONS = "records/decisions.json", "records/gate.json", "records/publications.json"
 DIFF, PEOPLE = "records/diff.json", "records/people.json"
+CAMPAIGN = "records/campaign.json"  # only of a member of a campaign
 ENTRIES, HEAD = "audit/entries.jsonl", "audit/head.dsse.json"
 KEPT_HEAD = "the kept head"
 MUST = (MANIFEST, RUN, PLAN, WORK, DECISIONS, GATE, PUBLICATIONS, DIFF, PEOPLE, ENTRIES, HEAD)
@@ -71,22 +72,24 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 _STOP = ("cancelled", "expired")
 _JUDGED = ("validated", "rejected", "needs_acceptance")
 _ANSWERED = ("attested", "differs")
+STANDING_RULE = "standing approval: "  # comparisons by which the gate judges the limits of a standing approval
 CHECKING = ("attest", "reconcile")  # kinds that change nothing: they need no approval, and are never published
 MOVES: dict[str, tuple[str, ...]] = {
     "planned": ("approved", "declined", "running", *_STOP),
     "approved": ("running", *_STOP),
-    "running": ("paused", "staged", "failed", "rejected", *_STOP),
-    "paused": ("running", *_STOP),
+    "running": ("paused", "staged", "failed", "publishing", "part_published", *_JUDGED, *_STOP),
+    "paused": ("running", "staged", "part_published", *_JUDGED, *_STOP),
     "failed": ("running", *_STOP),
     "staged": (*_JUDGED, *_ANSWERED, "running", *_STOP),
     "rejected": (*_JUDGED, *_STOP),
     "needs_acceptance": (*_JUDGED, *_STOP),
     "validated": ("publishing", "rejected", "needs_acceptance", "running", *_STOP),
     "publishing": ("published", "part_published", "validated"),
-    "part_published": ("publishing", "rolled_back", "superseded"),
+    "part_published": (*_JUDGED, "publishing", "running", "staged", "rolled_back", "superseded", *_STOP),
     "published": ("rolled_back", "superseded"),
     "superseded": ("published", "part_published", "rolled_back"),
-    "rolled_back": (), "declined": (), "cancelled": (), "expired": (), "attested": (), "differs": (),
+    "rolled_back": (), "declined": (), "attested": (), "differs": (),
+    "cancelled": ("rolled_back", "superseded"), "expired": ("rolled_back", "superseded"),
 }  # fmt: skip
 
 
@@ -492,13 +495,15 @@ class _Case:
         self.told: dict[str, str] = {**people["names"], **people["texts"]}
         # modes that publish beside the target write rows anew, so the commit has other files than the candidate
         self.is_in_place = (self.manifest.get("publish") or {}).get("mode", IN_PLACE[0]) in IN_PLACE
+        self.campaign: dict[str, Any] = parsed(CAMPAIGN, members[CAMPAIGN]) if CAMPAIGN in members else {}
         self.entries: dict[int, dict[str, Any]] = {}
         self.hashes: dict[int, str] = {}
 
     def judge(self) -> None:
         """Every rule; one that meets something it does not understand says so, and the others go on."""
         rules = (
-            (ENTRIES, self.chain), (HEAD, self.kept_heads), (MANIFEST, self.plan), (RUN, self.moves),
+            (ENTRIES, self.chain), (HEAD, self.kept_heads), (MANIFEST, self.plan), (CAMPAIGN, self.member),
+            (RUN, self.moves),
             (DECISIONS, self.decisions), (WORK, self.work), (GATE, self.gate), (PUBLICATIONS, self.publications),
             (RUN, self.partitions),
         )  # fmt: skip
@@ -550,7 +555,7 @@ class _Case:
         first, *rest = text.split("\n")[:-1]
         start = parsed(ENTRIES, first.encode())
         seq, previous, attested, links = start["first"], _hex(start["after"]), 0, 0
-        own, links_began = sha256(self.run["run_id"].encode()), False
+        own, links_began = {sha256(one.encode()) for one in self.own_ids()}, False
         for line in rest:
             item = parsed(ENTRIES, line.encode())
             if item["seq"] != seq:
@@ -562,7 +567,7 @@ class _Case:
             if shape == {"content"}:
                 previous = _link(item["content"].encode(), self.own_entry(seq, item["content"]), previous, seq)
             elif shape == {"run", "content_sha256"}:
-                self.need(item["run"] != own, ENTRIES, f"entry {seq} is of this run, but what it says is left out")
+                self.need(item["run"] not in own, ENTRIES, f"entry {seq} is of this run, but what it says is left out")
                 previous, links = _linked(_hex(item["content_sha256"]), item["run"], previous, seq), links + 1
             elif shape == {"whole"}:
                 entry = self.own_entry(seq, item["whole"])
@@ -588,9 +593,13 @@ class _Case:
         told = f"{start['first']} … {seq - 1}: {len(self.entries)} of this run, {links + attested} of others as links"
         self.report.facts.append(("audit", told))
 
+    def own_ids(self) -> list[str]:
+        """The run, and the campaign that it is a member of; entries of both are whole."""
+        return [self.run["run_id"], *([self.campaign["campaign_id"]] if self.campaign else [])]
+
     def own_entry(self, seq: int, text: str) -> dict[str, Any]:
         entry: dict[str, Any] = parsed(ENTRIES, text.encode())
-        if entry["run_id"] != self.run["run_id"]:
+        if entry["run_id"] not in self.own_ids():
             self.wrong(ENTRIES, f"entry {seq} is of another run")
         else:
             self.entries[seq] = {**entry, "seq": seq}
@@ -672,6 +681,35 @@ class _Case:
             raise Refused(name, "does not have the digest it is named by")
         return self.members[name]
 
+    def member(self) -> None:
+        """The plan of a member follows from the campaign that was approved, and from nothing that nobody approved."""
+        over = self.manifest.get("campaign")
+        if over is None:
+            self.need(not self.campaign, CAMPAIGN, "is there, but the manifest names no campaign")
+            return
+        if not self.need(bool(self.campaign), MANIFEST, f"is of campaign {over}, which is not in the bundle"):
+            return
+        record = self.campaign
+        self.need(record["campaign_digest"] == over, CAMPAIGN, f"has another campaign than the manifest, {over}")
+        self.need(record["digest"] == self.digest, CAMPAIGN, f"approves {record['digest']}, not this manifest")
+        campaign, found = (parsed(CAMPAIGN, self.part(CAMPAIGN, name)) for name in (over, record["derived"]))
+        derived = derive_manifest(campaign, over, record["product"], found)
+        self.need(derived == self.manifest, MANIFEST, "does not follow from the campaign that was approved")
+        publications = [one for named in found["publications"].values() for one in named["partitions"].values()]
+        intents = {one["detail"]: parsed(CAMPAIGN, self.part(CAMPAIGN, one["detail"])) for one in publications}
+        for problem in find_drift(campaign, record["product"], found, intents):
+            self.wrong(CAMPAIGN, problem)
+        self.entry(
+            CAMPAIGN, record["audit_seq"], "the approval of the member", campaign_digest=over,
+            member_digest=self.digest, derived=record["derived"], campaign=record["campaign_id"],
+        )  # fmt: skip
+        planned = self.of("campaign.planned")
+        same = bool(planned) and planned[0]["body"].get("manifest_digest") == over
+        self.need(same, CAMPAIGN, "is not the campaign that was planned")
+        for name in ("requested_by", "single_user", "reason", "ledger_id"):
+            self.need(campaign[name] == self.manifest[name], CAMPAIGN, f"has another {name} than the manifest")
+        self.report.facts.append(("campaign", f"{record['campaign_id']}, {len(campaign['members'])} members"))
+
     # -------------------------------------------------------------------------------------------------- who decided it
 
     def decisions(self) -> None:
@@ -681,7 +719,8 @@ class _Case:
         for row in records["approvals"]:
             what = f"the decision of {self.who(row['person'])}"
             self.entry(DECISIONS, row["audit_seq"], what, digest=row["digest"], person=row["person"])
-            self.need(row["digest"] == self.digest, DECISIONS, f"{what} is over {row['digest']}, not over this plan")
+            over = self.manifest.get("campaign") or self.digest
+            self.need(row["digest"] == over, DECISIONS, f"{what} is over {row['digest']}, not over this plan")
             if row["decision"] != "approved":
                 continue
             if row.get("break_glass"):
@@ -690,10 +729,13 @@ class _Case:
                 counted.add(self.who(row["person"]).casefold())
             else:
                 self.wrong(DECISIONS, f"{self.who(row['person'])} asked for this run and approved it")
-        self.complete(records["approvals"], DECISIONS, "run.approved", "run.declined", "approval.recorded")
+        self.complete(
+            records["approvals"], DECISIONS,
+            "run.approved", "run.declined", "approval.recorded", "campaign.approved", "campaign.declined",
+        )  # fmt: skip
         quorum = 1 if single else (self.manifest.get("approval") or {}).get("quorum", 1)
         ran = any((entry["body"].get("move") or {}).get("to") == "approved" for entry in self.entries.values())
-        if ran and len(counted) < quorum and not broken:
+        if ran and len(counted) < quorum and not broken and not self.covered(quorum, single=single):
             self.wrong(DECISIONS, f"the run was approved with {len(counted)} of {quorum} approvals")
         self.complete(records["releases"], DECISIONS, "run.released")
         for row in records["releases"]:
@@ -724,6 +766,43 @@ class _Case:
             self.report.warnings.append(
                 f"BREAK-GLASS: {self.who(row['person'])} approved alone: {self.who(row['break_glass'])}"
             )
+
+    def covered(self, quorum: int, *, single: bool) -> bool:
+        """Whether a standing approval covers the run: decided before by enough others, and the run is inside it."""
+        uses, requester = self.of("standing.used"), self.manifest["requested_by"]
+        if not uses:
+            return False
+        digest, at = uses[0]["body"]["digest"], uses[0]["seq"]
+        what = f"the standing approval {digest[:12]}"
+        row = next((one for one in self.records[DECISIONS].get("standing", ()) if one["digest"] == digest), None)
+        if row is None or sha256(row["subject"].encode()) != digest:
+            raise Refused(DECISIONS, f"lacks the content of {what}, under which the run was approved")
+        scope = parsed(DECISIONS, row["subject"].encode())
+        ended = max((one["audit_seq"] for one in row["decisions"] if one["decision"] != "approved"), default=0)
+        people = {
+            self.who(one["person"]).casefold()
+            for one in row["decisions"]
+            if one["decision"] == "approved" and ended < one["audit_seq"] < at
+            if single or not self.same_person(one["person"], requester)
+        }
+        self.need(len(people) >= quorum, DECISIONS, f"{what} has {len(people)} of {quorum} approvals before the run")
+        limits = {
+            rule["name"].removeprefix(STANDING_RULE): rule["warn"]
+            for rule in self.manifest.get("compare", ())
+            if rule["name"].startswith(STANDING_RULE)
+        }
+        inside = (
+            scope["product"] == self.manifest["product"]
+            and len(self.manifest["partitions"]) <= scope["partitions_per_run"]
+            and limits == scope["changes"]
+            and not self.manifest.get("overrides")
+        )
+        self.need(inside, DECISIONS, f"the run is outside {what}")
+        self.report.warnings.append(
+            f"STANDING APPROVAL: {', '.join(sorted(people))} approved runs like this one in advance ({digest[:12]}); "
+            "nobody had to look at this one"
+        )
+        return True
 
     def complete(self, rows: Sequence[Mapping[str, Any]], member: str, *actions: str) -> None:
         """Whoever decided something in the audit has a record of it."""
@@ -925,11 +1004,17 @@ class _Case:
             release.get("snapshot_id"),
         )
         self.need(bool(candidate) and same, PUBLICATIONS, f"{pub} released another candidate than was judged")
-        before = [one for one in gate["verdicts"] if one["audit_seq"] < at]
+        # each wave has a candidate of its own; a newer one of the same partitions would have replaced it
+        rivals = {one["n"] for one in gate["candidates"] if set(one["rows"]) & set(row["partitions"])}
+        before = [one for one in gate["verdicts"] if one["audit_seq"] < at and one["candidate_n"] in rivals]
         passed = bool(before) and before[-1]["passed"] and before[-1]["candidate_n"] == release.get("candidate")
         self.need(passed, PUBLICATIONS, f"{pub} was published without a verdict that passed this candidate")
         approvals = self.records[DECISIONS]["approvals"]
         approved = any(one["decision"] == "approved" and one["audit_seq"] < at for one in approvals)
+        if not approved and any(one["seq"] < at for one in self.of("standing.used")):
+            found = [check for check in (before[-1]["checks"] if before else ()) if check["level"] != "ok"]
+            self.need(not found, PUBLICATIONS, f"{pub} went under a standing approval though the gate found something")
+            approved = True
         self.need(approved, PUBLICATIONS, f"{pub} was published before anyone approved the plan")
         if before:
             self.warranted(row, candidate, before[-1], at)
@@ -973,9 +1058,30 @@ class _Case:
             "manifest_digest": self.digest, "candidate": candidate["n"], "candidate_digest": candidate["digest"],
             "verdict": verdict["audit_seq"], "verdict_digest": sha256(canonical(findings)),
         }  # fmt: skip
+        if known[-1]["kind"] == "automatic":
+            is_clean = all(check["level"] == "ok" for check in verdict["checks"])
+            alone = (bool(self.of("standing.used")) and is_clean) or self.goes_alone(known[-1])
+            self.need(alone, PUBLICATIONS, f"{pub} was released by rule, which its plan forbids")
         for name, expected in wanted.items():
             said = f"{pub} was released over {name} {subject.get(name)}, but published with {expected}"
             self.need(subject.get(name) == expected, PUBLICATIONS, said)
+
+    def goes_alone(self, release: Mapping[str, Any]) -> bool:
+        """Whether the plan lets a candidate out without a person, or on a person's release of the first wave."""
+        rule = (self.manifest["publish"].get("waves") or {"release": "none"})["release"]
+        if rule == "none":
+            return not self.manifest["manual"]
+        first = {name for chunk in self.manifest["chunks"] if chunk["wave"] <= 1 for name in chunk["partitions"]}
+
+        def covers_first(row: Mapping[str, Any]) -> bool:
+            return not first.isdisjoint(parsed(DECISIONS, row["subject"].encode())["partitions"])
+
+        by_person = [
+            one
+            for one in self.records[DECISIONS]["releases"]
+            if one["kind"] != "automatic" and one["audit_seq"] < release["audit_seq"] and covers_first(one)
+        ]
+        return rule == "first" and bool(by_person) and not covers_first(release)
 
     def partitions(self) -> None:
         """Where each partition stands follows from what was published and taken back."""
@@ -1012,6 +1118,75 @@ class _Case:
             state = "" if row.get("state") == "committed" else f" ({row.get('state')})"
             many = _counted(row.get("partitions", ()), "partition")
             facts.append((word + state, f"{self.who(row.get('person'))}, {row.get('settled_at')}, {many}, {where}"))
+
+
+# ------------------------------------------------------------------------------------------------ members of campaigns
+
+TARGET_FIELDS = ("base_snapshot_id", "expected_part", "fingerprints", "total_partitions")
+INPUT_FIELDS = (
+    "fingerprints", "rows", "bytes", "file_count", "snapshot_id", "files_part", "era_of", "schemas", "counts",
+)  # fmt: skip
+
+
+def derive_manifest(campaign: Mapping[str, Any], digest: str, product: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest of a member's run: the sealed one, with only these fields from what was found."""
+    (sealed,) = (one["manifest"] for one in campaign["members"] if one["product"] == product)
+    target = {**sealed["target"], **{name: found["target"][name] for name in TARGET_FIELDS}}
+    pins = [{**pin, **{name: found["inputs"][pin["name"]][name] for name in INPUT_FIELDS}} for pin in sealed["inputs"]]
+    return {**sealed, "campaign": digest, "as_of": found["as_of"], "target": target, "inputs": pins}
+
+
+def find_drift(
+    campaign: Mapping[str, Any], product: str, found: Mapping[str, Any], intents: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    """Where a member reads or replaces something that nobody approved."""
+    (member,) = (one for one in campaign["members"] if one["product"] == product)
+    target, reads = member["manifest"]["target"], {one["input"]: one for one in member["reads"]}
+    for name in ("table_uuid", "schema_id", "spec_id"):
+        if target[name] != found["target"][name]:
+            yield f"the target has another {name} than the campaign"
+    for name in _changed(target["table"], target["fingerprints"], found["target"]["fingerprints"], found):
+        yield f"the scope {name} was written after the campaign was approved"
+    for pin in member["manifest"]["inputs"]:
+        now, live = found["inputs"][pin["name"]], pin["name"] in member["live_inputs"]
+        if pin.get("table_uuid") != now["table_uuid"]:
+            yield f"input {pin['name']} is another table than in the campaign"
+        if pin["name"] not in reads and not pin.get("own") and not live:
+            for name in _changed(pin["location"], pin["fingerprints"], now["fingerprints"], found):
+                yield f"input {pin['name']} changed in {name} after the campaign was approved"
+    for read in member["reads"]:
+        yield from _drift_of_read(read, member, found, intents)
+
+
+def _drift_of_read(
+    read: Mapping[str, Any], member: Mapping[str, Any], found: Mapping[str, Any], intents: Mapping[str, Any]
+) -> Iterator[str]:
+    """The same for a table that another member writes, or the member's own earlier output."""
+    key = read["input"]
+    now, named = found["reads"][key], found["publications"].get(read["from_run"]) or {"partitions": {}}
+    if now["snapshot_id"] != found["inputs"][key]["snapshot_id"]:
+        yield f"input {key} was looked at in two snapshots"
+    if key not in member["live_inputs"]:
+        for name in _changed(read["table"], read["fingerprints"], now["fingerprints"], found):
+            yield f"input {key} changed in {name} after the campaign was approved"
+    for name in read["published"]:
+        if name not in named["partitions"]:
+            yield f"input {key}: {name} is not what the run of {read['from_run']} published"
+            continue
+        added = intents[named["partitions"][name]["detail"]]["add"].get(name, ())
+        same = sorted(map(list, now["files"].get(name, ()))) == sorted(map(list, added))
+        if not same and not found["compacted"].get(read["table"], {}).get(name):
+            yield f"input {key}: {name} was written after {read['from_run']} was published"
+
+
+def _changed(
+    table: str, sealed: Mapping[str, str], now: Mapping[str, str], found: Mapping[str, Any]
+) -> Iterator[str]:  # fmt: skip
+    """Partitions whose files are others than those that were sealed, other than by compaction."""
+    compacted = found["compacted"].get(table, {})
+    for name in sorted({*sealed, *now}):
+        if sealed.get(name) != now.get(name) and not compacted.get(name):
+            yield name
 
 
 def _hex(text: Any) -> str:

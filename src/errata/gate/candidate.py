@@ -13,7 +13,7 @@ from errata.gate.diff.candidate_diff import find_candidate_diff
 from errata.gate.measure.names import ADDED, CHANGED, REMOVED
 from errata.gate.row_accounts import collect_row_accounts
 from errata.gate.verdict.findings import CandidateSummary
-from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord
+from errata.ledger import CandidateRecord, CandidateState, ChunkRecord
 from errata.ledger.records import map_partitions_to_chunks
 from errata.model.kind import ATTEST, RECONCILE
 from errata.model.manifest import ExpectedFile, Manifest
@@ -21,19 +21,23 @@ from errata.model.refs import STEP_DAYS, base_tag
 from errata.model.run import ChunkState, RunState
 from errata.model.table import DataFile
 from errata.ports.compute import Candidate
-from errata.ports.measure import CANDIDATE, Measurement
+from errata.ports.measure import CANDIDATE, Measurement, MeasurePlan
 from errata.workspace import RunContext, Workspace
 
 
-def require_adopted_chunks(workspace: Workspace, run: RunRecord, manifest: Manifest) -> tuple[ChunkRecord, ...]:
-    """Chunks of the run, none if it computes nothing; refuses unless every chunk has adopted output."""
-    chunks = workspace.ledger.progress.chunks(run.run_id)
-    if manifest.kind == RECONCILE:
-        return chunks
+def require_adopted_chunks(context: RunContext) -> tuple[ChunkRecord, ...]:
+    """Chunks of the run, or of its wave, none if it computes nothing; refuses unless all have adopted output."""
+    run, wanted = context.run, set(context.manifest.partitions)
+    if context.manifest.kind == RECONCILE:
+        return ()
+    chunks = tuple(
+        chunk for chunk in context.ledger.progress.chunks(run.run_id) if not wanted.isdisjoint(chunk.partitions)
+    )
     missing = [chunk for chunk in chunks if chunk.state is not ChunkState.DONE or chunk.snapshot_id is None]
-    if missing or {p for chunk in chunks for p in chunk.partitions} != set(manifest.partitions):
+    if missing or not wanted <= {p for chunk in chunks for p in chunk.partitions}:
+        which = run.run_id if context.wave is None else f"wave {context.wave.n} of {run.run_id}"
         raise StateRefused(
-            f"validate of {run.run_id} was refused; {len(missing)} of {len(chunks)} chunks have no adopted output",
+            f"validate of {which} was refused; {len(missing)} of {len(chunks)} chunks have no adopted output",
             state="nothing was changed",
             # a failed canary rejects the run, and the other chunks are never computed
             hint=f'errata plan {run.product} … --supersede {run.run_id} --reason "…"'
@@ -76,7 +80,8 @@ def assemble_candidate(context: RunContext, chunks: Sequence[ChunkRecord]) -> Ca
     """Build the candidate from exactly these chunks' files, or return the existing candidate with the same digest."""
     if context.manifest.kind == RECONCILE:
         return _take_main(context)
-    held = map_partitions_to_chunks(chunks)
+    wanted = set(context.manifest.partitions)
+    held = {name: chunk for name, chunk in map_partitions_to_chunks(chunks).items() if name in wanted}
     adopted = tuple(
         file
         for chunk in chunks
@@ -145,17 +150,16 @@ def measure_candidate(context: RunContext, candidate: CandidateRecord) -> tuple[
     # imported late: the SQL parser takes half a second to import, and only this needs it
     from errata.gate.known_prior import find_known_prior
     from errata.gate.measure.scan_plan import compile_plan
+    from errata.gate.wave_rules import measure_whole_run
 
     plan = compile_plan(context.manifest)
     known = find_known_prior(context, candidate, plan)
-    found = context.engines.measurer.measure(
-        context.manifest,
-        known.leave_out(plan, context.manifest),
-        candidate_snapshot=candidate.snapshot_id or "",
-        prior_snapshot=candidate.base_snapshot_id,
-        rebased=context.ledger.rebases.list(context.run_id),
+    found = (
+        *_measure(context, candidate, known.leave_out(plan, context.manifest)),
+        *known.measurements,
+        *collect_row_accounts(context.workspace, context.run, context.manifest),
+        *measure_whole_run(context),
     )
-    found = (*found, *known.measurements, *collect_row_accounts(context.workspace, context.run, context.manifest))
     if context.manifest.kind == ATTEST:
         found = (*found, *_compare_with_main(context, candidate, found))
     failpoint("validate.after_measure")
@@ -164,6 +168,25 @@ def measure_candidate(context: RunContext, candidate: CandidateRecord) -> tuple[
         context.run_id, candidate.n, found, context.actor, reused=known.describe(context.manifest)
     )
     return found
+
+
+def measure_manifest(context: RunContext, candidate: CandidateRecord) -> tuple[Measurement, ...]:
+    """Measure what the rules of the context's manifest need, without recording it."""
+    from errata.gate.measure.scan_plan import compile_plan
+
+    return _measure(context, candidate, compile_plan(context.manifest))
+
+
+def _measure(context: RunContext, candidate: CandidateRecord, plan: MeasurePlan) -> tuple[Measurement, ...]:
+    return tuple(
+        context.engines.measurer.measure(
+            context.manifest,
+            plan,
+            candidate_snapshot=candidate.snapshot_id or "",
+            prior_snapshot=candidate.base_snapshot_id,
+            rebased=context.ledger.rebases.list(context.run_id),
+        )
+    )
 
 
 def _compare_with_main(

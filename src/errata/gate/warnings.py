@@ -34,7 +34,7 @@ def accept_warnings(
             raise UsageError(f"acceptance of {check!r} was refused; expected CHECK=WHY, because the reason is kept")
     for check, why in accept.items():
         workspace.ledger.approvals.accept_warning(
-            run.run_id, check, why, actor.person, actor, _digest_findings(unaided, check)
+            run.run_id, check, why, actor.person, actor, _digest_findings(unaided, check, run.wave)
         )
 
 
@@ -60,18 +60,18 @@ def find_valid_acceptances(workspace: Workspace, run: RunRecord, unaided: Verdic
     return {
         one.check: one.person
         for one in workspace.ledger.approvals.accepted_warnings(run.run_id)
-        if one.findings and one.findings == _digest_findings(unaided, one.check)
+        if one.findings and one.findings == _digest_findings(unaided, one.check, run.wave)
     }
 
 
 def find_verdict_acceptances(workspace: Workspace, run: RunRecord) -> tuple[WarningAcceptance, ...]:
     """Acceptances that the newest verdict is based on."""
-    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions)
     if verdict is None:
         return ()
     used = {(check["name"], check.get("accepted_by")) for check in verdict.checks}
     found = {
-        name: _digest_warnings(_read_finding(check) for check in verdict.checks if check["name"] == name)
+        name: _digest_warnings((_read_finding(check) for check in verdict.checks if check["name"] == name), run.wave)
         for name, _ in used
     }
     given = [one for one in workspace.ledger.approvals.accepted_warnings(run.run_id) if (one.check, one.person) in used]
@@ -84,11 +84,14 @@ def _read_finding(check: Mapping[str, Any]) -> tuple[str, list[Any]]:
     return str(check.get("level")), [check.get("partition"), check.get("value"), check.get("message")]
 
 
-def _digest_findings(unaided: Verdict, name: str) -> str:
-    return _digest_warnings((c.level, [c.partition, c.value, c.message]) for c in unaided.checks if c.name == name)
+def _digest_findings(unaided: Verdict, name: str, wave: int | None) -> str:
+    found = ((c.level, [c.partition, c.value, c.message]) for c in unaided.checks if c.name == name)
+    return _digest_warnings(found, wave)
 
 
-def _digest_warnings(checks: Iterable[tuple[str, list[Any]]]) -> str:
-    """Digest of a rule's warnings; empty when it has none."""
+def _digest_warnings(checks: Iterable[tuple[str, list[Any]]], wave: int | None) -> str:
+    """Digest of a rule's warnings; empty when it has none. The same words about another wave are other warnings."""
     warned = [told for level, told in checks if level == WARN]
-    return digest_of(warned) if warned else ""
+    if not warned:
+        return ""
+    return digest_of(warned if wave is None else {"wave": wave, "warned": warned})

@@ -32,6 +32,7 @@ from errata.ledger.privacy.pseudonyms import WrappingKeyLoader
 from errata.ledger.records import (
     AcceptanceRecord,
     AttemptRecord,
+    CampaignRecord,
     CandidateRecord,
     CandidateState,
     ChunkCounts,
@@ -40,16 +41,24 @@ from errata.ledger.records import (
     FreezeRecord,
     HazardRecord,
     LiveWriteRecord,
+    MemberRecord,
     Owner,
     PartitionState,
     PublicationRecord,
     ReleaseRecord,
     RunPace,
     RunRecord,
+    StandingDecision,
+    StandingRecord,
+    StandingUse,
+    StepRecord,
     VerdictRecord,
     WarningAcceptance,
+    WaveRecord,
 )
 from errata.ledger.store.approvals import Decisions
+from errata.ledger.store.campaign_members import CampaignMembers
+from errata.ledger.store.campaigns import Campaigns
 from errata.ledger.store.candidates import Candidates
 from errata.ledger.store.chunk_outcomes import ChunkRetries
 from errata.ledger.store.chunks import Chunks
@@ -63,6 +72,8 @@ from errata.ledger.store.publications import Publications
 from errata.ledger.store.rebases import REBASE, Rebases
 from errata.ledger.store.releases import Releases
 from errata.ledger.store.runs import Runs
+from errata.ledger.store.standing import StandingApprovals
+from errata.ledger.store.wave_states import Waves
 from errata.ledger.store.workers import current_owner, is_owner_dead
 from errata.model.approval import ApprovalRecord
 
@@ -71,6 +82,7 @@ __all__ = [
     "AcceptanceRecord",
     "ApprovalRecord",
     "AttemptRecord",
+    "CampaignRecord",
     "CandidateRecord",
     "CandidateState",
     "ChunkCounts",
@@ -80,14 +92,20 @@ __all__ = [
     "HazardRecord",
     "Ledger",
     "LiveWriteRecord",
+    "MemberRecord",
     "Owner",
     "PartitionState",
     "PublicationRecord",
     "ReleaseRecord",
     "RunPace",
     "RunRecord",
+    "StandingDecision",
+    "StandingRecord",
+    "StandingUse",
+    "StepRecord",
     "VerdictRecord",
     "WarningAcceptance",
+    "WaveRecord",
     "current_owner",
     "entry_hash",
     "is_owner_dead",
@@ -106,6 +124,7 @@ class Ledger:
         self.parts = Parts(database)
         self.approvals = Decisions(database)
         self.releases = Releases(database)
+        self.standing = StandingApprovals(database)
         self.facts = RunFacts(database)
         self.chunks = Chunks(database)
         self.outcomes = ChunkRetries(database)
@@ -116,6 +135,9 @@ class Ledger:
         self.guards = TableGuards(database)
         self.freezes = LiveWrites(database)
         self.rebases = Rebases(database)
+        self.campaigns = Campaigns(database)
+        self.members = CampaignMembers(database)
+        self.waves = Waves(database)
         self.people = People(database)
 
     @classmethod

@@ -6,14 +6,14 @@ text, as everywhere in Errata.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
-from errata.views.run import RunCounts
+from errata.model.run import AttemptState, ChunkState, PublicationState, RunCounts, RunState
+from errata.model.waves import WaveState
 
 
 class CandidateState(StrEnum):
@@ -50,6 +50,7 @@ class RunRecord:
     audit_seq: int
     supersedes: str | None = None
     kind: str | None = None
+    wave: int | None = None  # partitions and state are those of this wave; None: of the whole run
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,18 @@ class ChunkRecord:
     losses: int = 0
     not_before: int = 0
     origin: str | None = None  # the chunks it replaced, or the rebase that added it; None if planned
+
+
+@dataclass(frozen=True, slots=True)
+class WaveRecord:
+    """A wave of a run: partitions that are judged and published together."""
+
+    n: int
+    partitions: tuple[str, ...]
+    state: WaveState
+    candidate_n: int | None = None  # the candidate of the newest verdict
+    judged: RunState | None = None  # what that verdict leads to
+    judged_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +206,42 @@ class ReleaseRecord:
     break_glass: str
     at: str
     audit_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class StandingDecision:
+    """One person's decision on a standing approval."""
+
+    digest: str
+    person: str
+    decision: str  # approved | revoked
+    note: str
+    at: str
+    audit_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class StandingUse:
+    """A run that a standing approval covered when it was sealed."""
+
+    run_id: str
+    digest: str
+    product: str
+    partitions: int
+    at: str
+    audit_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class StandingRecord:
+    """A standing approval: its subject, whose digest people decide on, their decisions, and its uses; oldest first."""
+
+    digest: str
+    product: str
+    subject: Mapping[str, Any]
+    at: str
+    decisions: tuple[StandingDecision, ...]
+    uses: tuple[StandingUse, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +354,54 @@ class LiveWriteRecord:
     lease_until: int
 
 
+@dataclass(frozen=True, slots=True)
+class CampaignRecord:
+    """One campaign: a sealed manifest, and whether it may still continue."""
+
+    campaign_id: str
+    digest: str
+    product: str
+    planned_by: str
+    reason: str
+    planned_at: str
+    valid_until: int
+    state: str  # open | declined | cancelled
+    supersedes: str | None
+    audit_seq: int
+    is_expired: bool = False  # at the time of reading
+
+    @property
+    def until(self) -> str:
+        """When members can no longer start and their partitions are no longer reserved."""
+        return _to_instant(self.valid_until)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRecord:
+    """The run of a campaign's member, which was approved with the campaign."""
+
+    run_id: str
+    campaign_id: str
+    product: str
+    campaign_digest: str
+    digest: str
+    derived: str  # digest of what its manifest was derived from
+    at: str
+    audit_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One attempt at a model of dbt in a campaign; ``detail`` is the digest of its results."""
+
+    campaign_id: str
+    step: str
+    outcome: str  # built | failed
+    detail: str
+    at: str
+    audit_seq: int
+
+
 def _to_instant(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
@@ -312,3 +409,9 @@ def _to_instant(at_ms: int) -> str:
 def map_partitions_to_chunks(chunks: Iterable[ChunkRecord]) -> dict[str, str]:
     """The chunk each partition belongs to: the last one, in the given order, that names it."""
     return {name: chunk.chunk_id for chunk in chunks for name in chunk.partitions}
+
+
+def covers(detail: Mapping[str, Any], partitions: Collection[str]) -> bool:
+    """Whether a candidate with this detail has all of these partitions."""
+    rows = detail.get("rows")
+    return rows is None or rows.keys() >= set(partitions)

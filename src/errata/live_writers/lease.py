@@ -17,9 +17,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
 
-from errata.errors import EngineError, Frozen
+from errata.errors import EngineError, Frozen, UsageError
 from errata.ledger import FreezeRecord, Owner, current_owner
 from errata.live_writers.foreign_commits import LIVE_PROPERTY
+from errata.live_writers.input_report import read_for_report, record_report
 from errata.model.audit import Actor
 from errata.model.duration import to_seconds
 from errata.model.partition import Grain, format_ranges, parse_list, parse_partition, sort_oldest_first
@@ -76,11 +77,26 @@ def wait_for_freezes(workspace: Workspace, table: str, partitions: Partitions, w
 
 @contextmanager
 def acquire_write_lease(
-    workspace: Workspace, actor: Actor, table: str, partitions: Partitions, *, wait: str, name: str | None
+    workspace: Workspace,
+    actor: Actor,
+    table: str,
+    partitions: Partitions,
+    *,
+    wait: str,
+    name: str | None,
+    report: bool = False,
 ) -> Iterator[Lease]:
-    """Hold a lease while the body writes; raise ``Frozen`` before the body runs if the partitions stay frozen."""
+    """Hold a lease while the body writes; raise ``Frozen`` before the body runs if the partitions stay frozen.
+
+    With ``report``, what the job reads and writes is recorded when the body ends without an exception.
+    """
     target = workspace.product_of(table).target
     wanted, token = _parse_partitions(target.grain, partitions), secrets.token_hex(16)
+    if report and not wanted:
+        raise UsageError(
+            "a report without partitions was refused; expected the partitions that the job writes",
+            state="nothing was written",
+        )
     owner = current_owner(name)
     ends, said = time.monotonic() + _parse_wait(wait), False
     workspace.ledger.create()
@@ -97,7 +113,11 @@ def acquire_write_lease(
     lease = Lease(target.table, wanted, workspace, token, owner.name)
     try:
         with _keep_lease_alive(lease):
+            reading = read_for_report(workspace, target.table, wanted) if report else None
             yield lease
+            why = record_report(workspace, actor, reading, owner.name) if reading else ""
+            if why:
+                workspace.narrate(f"what {owner.name} read was not recorded: {why}")
     finally:
         with suppress(EngineError):  # if the ledger is unavailable, the lease expires by itself
             workspace.ledger.freezes.end_live_write(token)
@@ -192,10 +212,7 @@ def _frozen_error(workspace: Workspace, view: FrozenView) -> Frozen:
 
 
 def _format_unfreeze_hint(workspace: Workspace, held: FreezeView) -> str:
-    """How to end the freeze; a partly published run can no longer be cancelled."""
+    """How to end the freeze; a run that is being published cannot be cancelled."""
     if RunState.CANCELLED in RUN_MOVES[workspace.ledger.runs.get(held.run_id).state]:
-        return f'errata cancel {held.run_id} --reason "…"'
-    return (
-        f"it is published in part: errata publish {held.run_id} or errata rollback {held.run_id} frees them, or "
-        f"{format_moment(held.until)} UTC when nobody works on it"
-    )
+        return f'errata cancel {held.run_id} --reason "…" frees them'
+    return f"it is being published: errata publish {held.run_id} frees them"

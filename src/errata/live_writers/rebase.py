@@ -23,9 +23,10 @@ from errata.model.audit import Actor
 from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import Chunk, InputPin, Manifest
 from errata.model.partition import format_ranges, sort_oldest_first
-from errata.model.rebase import list_rebase_tags
+from errata.model.rebase import LIVE_WINS, list_rebase_tags
 from errata.model.refs import DAY_MS, RUN_DAYS
 from errata.model.run import RunState
+from errata.model.waves import WaveState
 from errata.planning.repin import input_from_pin, needs_repin, repin_input
 from errata.ports.tables import PartitionSize
 from errata.publishing.expected_files import build_replacement
@@ -34,9 +35,10 @@ from errata.publishing.selection import audit_conflicts
 from errata.text.numbers import plural
 from errata.workspace import RunContext, Workspace
 
-LIVE_WINS = "live_wins"
+STALE = "waves.stale"
+"""Audit action: partitions that are out read inputs of which a later wave reads a newer version."""
 MAX_REBASES = 3
-"""Rebases per run; a partition that is written all the time needs a freeze or a quieter hour."""
+"""Rebases per wave; a partition that is written all the time needs a freeze or a quieter hour."""
 _REBASEABLE_STATES = (RunState.STAGED, RunState.VALIDATED)
 
 
@@ -61,11 +63,16 @@ def rebase_if_written(context: RunContext) -> None:
 
 
 def _try_rebase(context: RunContext, conflict: PublishConflict) -> PublishConflict:
-    n, written = len(context.ledger.rebases.facts(context.run_id)) + 1, tuple(conflict.fields["partitions"])
-    if n > MAX_REBASES:
-        return _no_rebase_error(conflict, f"live won {MAX_REBASES} times in this run; it is not computed again")
+    before, written = context.ledger.rebases.facts(context.run_id), tuple(conflict.fields["partitions"])
+    n, of_wave = len(before) + 1, [one for one in before if set(one["partitions"]) & set(context.run.partitions)]
+    if len(of_wave) >= MAX_REBASES:
+        which = "run" if context.wave is None else "wave"
+        return _no_rebase_error(conflict, f"live won {MAX_REBASES} times in this {which}; it is not computed again")
     if context.run.state not in _REBASEABLE_STATES:
-        return _no_rebase_error(conflict, "a part of the run is published already, so the rest is not computed again")
+        which = "run" if context.wave is None else "wave"
+        return _no_rebase_error(
+            conflict, f"a part of the {which} is published already, so the rest is not computed again"
+        )
     if others := _find_publications(context.workspace, context.run, conflict):
         return _no_rebase_error(conflict, f"{', '.join(others)} is a publication; live wins over live jobs only")
     grain, names = (
@@ -79,13 +86,14 @@ def _try_rebase(context: RunContext, conflict: PublishConflict) -> PublishConfli
     told = {"written": list(written), "snapshots": list(conflict.fields.get("snapshots", ())), **value}
     failpoint("rebase.before_record")
     context.ledger.rebases.record(context.run_id, n, told, chunks, parts, context.actor)
+    _note_stale_waves(context, n, names)
     failpoint("rebase.after_record")
-    tag_newest_rebase(context.workspace, context.actor, context.run)
+    tag_rebases(context.workspace, context.actor, context.run)
     failpoint("rebase.after_pin")
     staged = plural(len(context.manifest.partitions) - len(names), "other partition")
     return Rebased(
         f"{conflict.message}\nlive wins: {format_ranges(grain, names)} is pinned again and waits to be computed "
-        f"(rebase {n} of at most {MAX_REBASES}); what was staged for {staged} is kept",
+        f"(rebase {len(of_wave) + 1} of at most {MAX_REBASES}); what was staged for {staged} is kept",
         state="main is unchanged; the earlier candidate is dropped, and any release of it",
         hint=f"errata run {context.run_id} --validate; then a person releases what is new",
         run_id=context.run_id,
@@ -93,6 +101,32 @@ def _try_rebase(context: RunContext, conflict: PublishConflict) -> PublishConfli
         snapshots=told["snapshots"],
         rebase=n,
     )
+
+
+def _note_stale_waves(context: RunContext, n: int, names: Sequence[str]) -> None:
+    """Put on the record which published partitions read input partitions that are pinned again now."""
+    waves = context.ledger.waves.list(context.run_id)
+    out = [
+        name
+        for wave in waves
+        if wave.state in (WaveState.PUBLISHED, WaveState.PART_PUBLISHED)
+        for name in wave.partitions
+    ]
+    stale = find_stale_readers(context.manifest, names, out)
+    if stale:
+        context.ledger.audit.note(context.run_id, context.actor, STALE, {"rebase": n, "partitions": list(stale)})
+        told = format_ranges(context.manifest.target.grain, stale)
+        context.workspace.narrate(f"WARNING: {told} is published and read inputs that have changed since")
+
+
+def find_stale_readers(manifest: Manifest, again: Sequence[str], out: Sequence[str]) -> tuple[str, ...]:
+    """Partitions of ``out`` that read an input partition that computing ``again`` pins once more. Pure."""
+    grain, found = manifest.target.grain, set[str]()
+    for pin in filter(needs_repin, manifest.inputs):
+        rule = rule_of_pin(pin, grain)
+        pinned = set(rule.list_reads(again))
+        found |= {name for name in out if not pinned.isdisjoint(rule.list_reads([name]))}
+    return sort_oldest_first(grain, found - set(again))
 
 
 def _find_publications(workspace: Workspace, run: RunRecord, conflict: PublishConflict) -> list[str]:
@@ -173,15 +207,19 @@ def _build_chunks(
     return [Chunk("", tuple(chunk), total(chunk, "rows"), total(chunk, "bytes")) for chunk in found.values()]
 
 
-def tag_newest_rebase(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
-    """Tag what the newest rebase reads; every worker repeats this, because the recording process may have died."""
-    rebases = workspace.ledger.rebases.list(run.run_id)
-    if not rebases:
-        return
+def tag_rebases(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
+    """Tag what rebases read; every worker repeats this, because the recording process may have died."""
+    wanted = {
+        where: snapshot
+        for rebase in workspace.ledger.rebases.list(run.run_id)
+        for where, snapshot in list_rebase_tags(run.run_id, run.table, rebase).items()
+    }
+    there = {table: workspace.engines.pins.refs(table) for table in {table for table, _ in wanted}}
     keep, now = RUN_DAYS * DAY_MS, int(workspace.now().timestamp() * 1000)
     made = [
         workspace.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
-        for (table, tag), snapshot in list_rebase_tags(run.run_id, run.table, rebases[-1]).items()
+        for (table, tag), snapshot in wanted.items()
+        if tag not in there[table]
     ]
     if any(pin.outcome != "already" for pin in made):
         told = [{"table": one.table, "tag": one.tag, "outcome": one.outcome, "warning": one.warning} for one in made]

@@ -63,6 +63,7 @@ class QuorumStatus:
     lacks_owner: str = ""  # the team that has to approve and has not
     may: tuple[str, ...] = ()  # people who could give the missing approvals
     broken_by: str = ""  # the person whose break-glass approval replaces all others
+    standing: str = ""  # the standing approval that covers the run
 
     @property
     def is_full(self) -> bool:
@@ -72,7 +73,7 @@ class QuorumStatus:
     @property
     def is_met(self) -> bool:
         """Whether the plan may run."""
-        return bool(self.broken_by) or (self.is_full and not self.lacks_owner)
+        return bool(self.broken_by or self.standing) or (self.is_full and not self.lacks_owner)
 
     @property
     def told(self) -> str:
@@ -83,6 +84,8 @@ class QuorumStatus:
         """
         if self.broken_by:
             return f"break-glass approval by {self.broken_by}"
+        if self.standing:
+            return f"covered by the standing approval {self.standing[:12]}"
         noun = "approval" if self.quorum == 1 else "approvals"
         owner = f", one of {self.lacks_owner} is missing" if self.lacks_owner else ""
         return f"{min(len(self.counted), self.quorum)} of {self.quorum} {noun}{owner}"

@@ -158,6 +158,14 @@ def _parse_hold(value: Any) -> str:
     return text
 
 
+def _parse_wave_size(value: Any) -> str:
+    what = "a number of partitions, at least 1, or a whole number and h, d, w, mo or y, such as 30d"
+    text = _require_scalar(value, what)
+    if not re.fullmatch(WAVE_SIZE, text, re.ASCII):
+        raise expected(what)
+    return text
+
+
 def _parse_duration(value: Any) -> str:
     what = "a whole number and h, d, w, mo or y, such as 3d"
     text = _require_scalar(value, what)
@@ -310,6 +318,10 @@ LengthText = Annotated[
     Value(
         _build_matcher(LENGTH, "a whole number and s, min, h or d, such as 5min", numbers=True), _build_pattern(LENGTH)
     ),
+]
+WAVE_SIZE = r"[1-9]\d{0,5}(h|d|w|mo|y)?"
+WaveSize = Annotated[
+    str, Value(_parse_wave_size, {"anyOf": [{"type": "integer", "minimum": 1}, _build_pattern(WAVE_SIZE)]})
 ]
 HoldText = Annotated[str, Value(_parse_hold, _build_pattern(LENGTH))]
 Span = Annotated[str, _build_named(_SPAN, "hours such as 22:00-06:00; 24:00 may end them")]

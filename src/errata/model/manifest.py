@@ -17,7 +17,7 @@ from errata.model.approval import ApprovalRules
 from errata.model.graph.read_rule import Window, rule_of_pin
 from errata.model.kind import find_kind
 from errata.model.partition import Grain
-from errata.model.product import Check, Comparison, Control, Distribution, Limits, Publish, Reconciliation
+from errata.model.product import Check, Comparison, Control, Distribution, Late, Limits, Publish, Reconciliation
 from errata.model.product.eras import Era, RowLimits, RowRule
 
 FORMAT = "errata.manifest/1"
@@ -244,6 +244,8 @@ class Manifest:
     publish: Publish = field(default_factory=Publish)
     restored: Restored | None = None  # no transform runs
     distribution: tuple[Distribution, ...] = field(default=(), metadata=LEFT_OUT)
+    late: Late | None = field(default=None, metadata=LEFT_OUT)  # what the product does about late data
+    campaign: str | None = field(default=None, metadata=LEFT_OUT)  # digest of the campaign that it is a member of
 
     @property
     def changes_table(self) -> bool:

@@ -14,6 +14,9 @@ from errata.model.manifest import InputPin, Manifest
 from errata.model.pinned_snapshots import find_kinds, narrow_pins
 from errata.model.refs import base_tag, input_tags
 
+LIVE_WINS = "live_wins"
+"""Value of ``publish.on_live_write`` with which runs are rebased."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rebase:

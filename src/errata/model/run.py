@@ -6,6 +6,7 @@ The ledger's triggers are built from the same table, so direct writes to the dat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -36,7 +37,8 @@ class RunState(StrEnum):
 
 S = RunState
 _STOP = frozenset({S.CANCELLED, S.EXPIRED})
-_JUDGED = frozenset({S.VALIDATED, S.REJECTED, S.NEEDS_ACCEPTANCE})
+JUDGED = frozenset({S.VALIDATED, S.REJECTED, S.NEEDS_ACCEPTANCE})
+"""States that a verdict leads to."""
 ANSWERED = frozenset({S.ATTESTED, S.DIFFERS})
 """How a run ends that changes nothing: main is as it should be, or it is not."""
 
@@ -44,24 +46,26 @@ RUN_MOVES: dict[RunState, frozenset[RunState]] = {
     # straight to running: only a run that changes nothing, which the ledger's triggers make sure of
     S.PLANNED: frozenset({S.APPROVED, S.DECLINED, S.RUNNING}) | _STOP,
     S.APPROVED: frozenset({S.RUNNING}) | _STOP,
-    # a canary that fails rejects the run before the rest is computed
-    S.RUNNING: frozenset({S.PAUSED, S.STAGED, S.FAILED, S.REJECTED}) | _STOP,
-    S.PAUSED: frozenset({S.RUNNING}) | _STOP,
+    # a canary that fails rejects the run before the rest is computed; waves may be judged and out before the last chunk
+    S.RUNNING: frozenset({S.PAUSED, S.STAGED, S.FAILED, S.PUBLISHING, S.PART_PUBLISHED}) | JUDGED | _STOP,
+    S.PAUSED: frozenset({S.RUNNING, S.STAGED, S.PART_PUBLISHED}) | JUDGED | _STOP,
     S.FAILED: frozenset({S.RUNNING}) | _STOP,
     # back to running: partitions that live jobs wrote meanwhile are recomputed
-    S.STAGED: _JUDGED | ANSWERED | {S.RUNNING} | _STOP,
-    S.REJECTED: _JUDGED | _STOP,
-    S.NEEDS_ACCEPTANCE: _JUDGED | _STOP,
+    S.STAGED: JUDGED | ANSWERED | {S.RUNNING} | _STOP,
+    S.REJECTED: JUDGED | _STOP,
+    S.NEEDS_ACCEPTANCE: JUDGED | _STOP,
     S.VALIDATED: frozenset({S.PUBLISHING, S.REJECTED, S.NEEDS_ACCEPTANCE, S.RUNNING}) | _STOP,
     S.PUBLISHING: frozenset({S.PUBLISHED, S.PART_PUBLISHED, S.VALIDATED}),
-    S.PART_PUBLISHED: frozenset({S.PUBLISHING, S.ROLLED_BACK, S.SUPERSEDED}),
+    # a wave that is rolled back leaves the run as far as its next wave is; cancel ends the waves that are not out
+    S.PART_PUBLISHED: JUDGED | {S.PUBLISHING, S.RUNNING, S.STAGED, S.ROLLED_BACK, S.SUPERSEDED} | _STOP,
     S.PUBLISHED: frozenset({S.ROLLED_BACK, S.SUPERSEDED}),
     # a later run was rolled back, so what this run published is current again
     S.SUPERSEDED: frozenset({S.PUBLISHED, S.PART_PUBLISHED, S.ROLLED_BACK}),
     S.ROLLED_BACK: frozenset(),
     S.DECLINED: frozenset(),
-    S.CANCELLED: frozenset(),
-    S.EXPIRED: frozenset(),
+    # waves that were out before stay, and can still be rolled back or superseded
+    S.CANCELLED: frozenset({S.ROLLED_BACK, S.SUPERSEDED}),
+    S.EXPIRED: frozenset({S.ROLLED_BACK, S.SUPERSEDED}),
     S.ATTESTED: frozenset(),
     S.DIFFERS: frozenset(),
 }
@@ -89,6 +93,11 @@ def find_judged_state(checks: Iterable[Mapping[str, Any]], *, passed: bool, chan
         return S.VALIDATED
     levels = {check.get("level") for check in checks}
     return S.NEEDS_ACCEPTANCE if "warn" in levels and "block" not in levels else S.REJECTED
+
+
+def is_clean(checks: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the gate found nothing: no warning, accepted or not."""
+    return all(check.get("level") == "ok" for check in checks)
 
 
 class ChunkState(StrEnum):
@@ -145,3 +154,15 @@ PUBLICATION_MOVES: dict[PublicationState, frozenset[PublicationState]] = {
     P.COMMITTED: frozenset(),
     P.ABANDONED: frozenset(),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """The chunks of a run by state."""
+
+    total: int = 0
+    done: int = 0
+    running: int = 0
+    failed: int = 0
+    quarantined: int = 0
+    pending: int = 0

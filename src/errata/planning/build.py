@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 
 from errata.canonical import canonical_bytes, sha256
 from errata.model.graph.read_rule import rule_of_input
-from errata.model.kind import RECONCILE
+from errata.model.kind import RECONCILE, find_kind
 from errata.model.manifest import FORMAT, Chunk, Code, Estimate, Manifest
 from errata.model.product import Input, Product, Project, Publish
 from errata.model.refs import shadow_table
 from errata.model.side_tables import build_create_statements
+from errata.model.waves import split_into_waves
 from errata.planning.control_partitions import find_control_partitions, list_control_reaches
 from errata.planning.deadline import evaluate_deadline, parse_deadline
 from errata.planning.estimate import Rates, Work, count_worker_cores, derive_rates, estimate_run
@@ -246,12 +247,16 @@ def _pack_chunks(
         return (found.rows, found.bytes) if found else (0, 0)
 
     grain, order = product.target.grain, resolve_order(request, product)
+    changes_table = find_kind(request.kind).changes_table
     ordered = order_partitions(grain, partitions, order)
+    canary = resolve_canary(request, ordered, grain, order)
     return pack_chunks(
         ordered,
         size,
         compute_chunk_bytes(rates.bytes_per_core_second, cores, project.chunk_seconds, project.chunk_bytes),
-        canary=resolve_canary(request, ordered, grain, order),
+        canary=canary,
+        # a run that publishes nothing has one verdict on all of its partitions
+        waves=split_into_waves(product.publish.waves, order, grain, partitions, canary) if changes_table else (),
         # the earlier output that a partition needs must be staged before the partition starts
         max_partitions=1 if own else MAX_PARTITIONS,
         kinds={name: tuple(facts.snapshot_of.get(name) for facts in inputs.values()) for name in partitions},
@@ -319,6 +324,7 @@ def _build_manifest(
         compare=product.compare,
         control=product.control,
         distribution=product.distribution,
+        late=product.late,
         row_limits=product.row_limits,
         lineage_columns=product.lineage_columns,
         consumers=product.consumers,
@@ -340,4 +346,4 @@ def _build_publish(world: PlanContext) -> Publish:
     publish, field = world.product.publish, find_partition_unit(world.product.target, world.target)
     missing = [table for table, columns in world.beside.items() if columns is None]
     made = build_create_statements(publish, world.product.target, field.transform if field else "", missing)
-    return replace(publish, creates=made)
+    return replace(publish, creates=made, waves=publish.waves if world.kind.changes_table else None)

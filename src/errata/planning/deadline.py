@@ -82,7 +82,7 @@ def evaluate_deadline(
     _, slow = rates.core_seconds(work)
     held, by_what = _find_throttle_bound(work, throttle)
     serial = START_SECONDS + work.jobs * JOB_SECONDS
-    pauses = (max(0, work.jobs - 1) // throttle.wave) * throttle.pause_seconds if throttle.wave else 0
+    pauses = (max(0, work.jobs - 1) // throttle.burst) * throttle.pause_seconds if throttle.burst else 0
 
     def takes(count: int) -> int:
         return ceil(max(serial + slow / count, held) + pauses)
@@ -119,4 +119,4 @@ def _find_throttle_bound(work: Work, throttle: Throttle) -> tuple[int, str]:
         (work.jobs, throttle.commits_per_hour, 3600, "commits_per_hour"),
     )
     found = [(ceil(amount / most * unit), f"throttle.{name}") for amount, most, unit, name in limits if most]
-    return max(found, default=(0, "throttle.wave"))
+    return max(found, default=(0, "throttle.burst"))

@@ -116,9 +116,11 @@ def _check_overlap(world: PlanContext) -> Iterator[GuardrailResult]:
         both = scope & run.partitions if run.table == world.target.table else frozenset()
         if both and run.run_id != world.request.supersede:
             found = True
-            text = f"run {run.run_id} ({run.state}) holds {world.folded(sorted(both))}"
+            text = f"{run.noun} {run.run_id} ({run.state}) holds {world.folded(sorted(both))}"
             look = (f"errata status {run.run_id}",)
-            yield GuardrailResult("overlap", "refuse", text, look=look, leave_out=both, supersede=run.run_id)
+            # only a campaign takes the place of a campaign
+            other = run.run_id if run.noun == "run" else None
+            yield GuardrailResult("overlap", "refuse", text, look=look, leave_out=both, supersede=other)
     if not found:
         yield GuardrailResult("overlap", "ok", "no other active run on these partitions")
 

@@ -2,7 +2,7 @@
 
 A chunk is one Spark job, one lease and one append: big enough that starting it costs little, small enough that losing
 it costs little. A partition is never split; one above the target size gets its own chunk. Canary partitions come first,
-in chunks of their own (wave 0). Repacking during a run is in :mod:`errata.planning.repack`.
+in chunks of their own (wave 0), then those of each wave. Repacking during a run is in :mod:`errata.planning.repack`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from errata.model.manifest import Chunk
 from errata.model.partition import Grain, sort_newest_first, sort_oldest_first
+from errata.model.waves import Wave
 
 MAX_PARTITIONS = 400
 """Partitions per chunk, however small: bounds the files one job opens and what one retry repeats."""
@@ -65,17 +66,22 @@ def pack_chunks(
     chunk_bytes: int,
     *,
     canary: Collection[str] = (),
+    waves: Sequence[Wave] = (),
     max_partitions: int = MAX_PARTITIONS,
     kinds: Mapping[str, Hashable] = MappingProxyType({}),
 ) -> tuple[Chunk, ...]:
-    """Pack partitions in the given order, canary first; ``size`` returns rows and bytes of a partition.
+    """Pack partitions in the given order, canary first, then wave by wave; no chunk mixes waves.
 
-    Partitions of different ``kinds`` are never in one chunk.
+    ``size`` returns rows and bytes of a partition; without ``waves`` the run is one wave. Partitions of different
+    ``kinds`` are never in one chunk.
     """
     first = frozenset(canary)
-    waves = [[name for name in ordered if name in first], [name for name in ordered if name not in first]]
+    wave_of = {name: wave.n for wave in waves for name in wave.partitions}
+    packed_together: dict[int, list[str]] = {0: [], 1: []}
+    for name in ordered:
+        packed_together.setdefault(0 if name in first else wave_of.get(name, 1), []).append(name)
     chunks: list[Chunk] = []
-    for wave, names in enumerate(waves):
+    for wave, names in sorted(packed_together.items()):
         for _, alike in groupby(names, key=kinds.get):
             sized = ((name, *size(name)) for name in alike)
             for packed, rows, filled in fill_chunks(sized, chunk_bytes, max_partitions):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from errata.canonical import canonical_bytes, sha256
 from errata.model.manifest import InputPin
-from errata.model.partition import Grain
+from errata.model.partition import WHOLE, Grain
 from errata.model.product import READ_AT_ITS_TIME, Input
 from errata.planning.era_coverage import check_coverage
 from errata.ports.tables import InputState
@@ -47,7 +47,7 @@ def repin_input(
     if facts.files is not None:
         content = canonical_bytes(facts.files)
         parts = {sha256(content): content}
-    sizes = facts.partitions
+    sizes = facts.partitions if facts.whole is None else {WHOLE: facts.whole}
     known = facts.kind == "files" and facts.rows_known
     made = replace(
         pin,

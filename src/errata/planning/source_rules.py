@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from errata.model.duration import to_seconds
 from errata.model.graph.read_rule import ReadRule, rule_of_input
 from errata.model.partition import NULL
+from errata.model.refs import RUN_DAYS
+from errata.model.waves import split_into_waves
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.plan_context import PlanContext
+from errata.planning.request import resolve_order
 from errata.ports.tables import InputState
+from errata.text.numbers import format_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,27 @@ def check_source_retention(world: PlanContext) -> Iterator[GuardrailResult]:
             yield GuardrailResult("source-retention", "warn", text)
     if not passed:
         yield GuardrailResult("source-retention", "ok", "every source reaches back far enough")
+    yield from _check_schedule(world)
+
+
+def _check_schedule(world: PlanContext) -> Iterator[GuardrailResult]:
+    """Refuse waves that end after the pinned versions of target and inputs may expire."""
+    settings = world.product.publish.waves
+    if settings is None or not world.kind.changes_table:
+        return
+    order = resolve_order(world.request, world.product)
+    waves = split_into_waves(settings, order, world.product.target.grain, world.partitions)
+    pauses = (len(waves) - 1) * to_seconds(settings.pause)
+    most = RUN_DAYS * 86_400
+    if pauses + world.estimate.seconds_high <= most:
+        return
+    computing = format_duration(world.estimate.seconds_high)
+    text = (
+        f"{len(waves):,} waves with {settings.pause} between them and up to {computing} of computing end after more "
+        f"than {RUN_DAYS} days, for which the run keeps what it reads"
+    )
+    look = ("larger waves, a shorter pause, or fewer partitions in one plan",)
+    yield GuardrailResult("source-retention", "refuse", text, final=True, look=look)
 
 
 def check_empty(world: PlanContext) -> Iterator[GuardrailResult]:

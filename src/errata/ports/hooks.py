@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -25,6 +26,25 @@ class AlarmHook(Protocol):
 
     def send_alarm(self, told: Mapping[str, Any]) -> None:
         """Send the alarm; raises ``EngineError`` on failure. May be repeated after a crash."""
+
+
+@dataclass(frozen=True, slots=True)
+class DbtBuild:
+    """What came of building a model with dbt."""
+
+    is_built: bool
+    results: bytes  # run_results.json; empty if dbt wrote none
+    said: str  # the last lines of its output
+
+
+class DbtRunner(Protocol):
+    """Runs dbt for the models that campaigns build."""
+
+    def seal(self, command: Sequence[str], select: str) -> dict[str, str]:
+        """Digests of project, packages, manifest and compiled SQL of a model as they are now; builds nothing."""
+
+    def build(self, command: Sequence[str], select: str, start: str, end: str) -> DbtBuild:
+        """Build a model and run its tests for an interval of event_time, half-open; may be repeated."""
 
 
 class ProgressListener(Protocol):

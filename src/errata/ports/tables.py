@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from errata.model.near_miss import NearMiss
     from errata.model.partition import Grain
     from errata.model.product import Input
-    from errata.model.table import Departure, History
+    from errata.model.table import Commit, Departure, History
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,7 @@ class TargetState:
     properties: Mapping[str, str] = field(default_factory=dict)
     refs: Mapping[str, str] = field(default_factory=dict)
     last_column_id: int = 0  # the highest field id ever assigned, including dropped columns
+    writers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # snapshots that added the expected files
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +163,14 @@ class MainEntry:
 
 @dataclass(frozen=True, slots=True)
 class ActiveRun:
-    """A run that has not ended and still claims its partitions."""
+    """A run that has not ended and still claims its partitions, or a campaign that reserved some."""
 
     run_id: str
     digest: str
     state: str
     table: str
     partitions: frozenset[str]
+    noun: str = "run"  # run | campaign
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +189,11 @@ class PastRun:
 class TargetReader(Protocol):
     """Reads the target's metadata; opens no data file, starts no JVM, changes nothing."""
 
-    def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str]) -> TargetState:
-        """State of the target at one metadata version; raises ``NotFound`` or ``EngineError``."""
+    def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str] | None) -> TargetState:
+        """State of the target at one metadata version; raises ``NotFound`` or ``EngineError``.
+
+        ``partitions`` None asks for the files of every partition that the table has.
+        """
 
 
 class InputReader(Protocol):
@@ -230,6 +235,9 @@ class HistoryReader(Protocol):
         ``partitions`` None means any. With ``only_deletes`` those that added delete files. The history is incomplete
         when there are more than ``most``, or when older commits have expired.
         """
+
+    def find_commits(self, table: str, snapshots: Collection[str]) -> Mapping[str, Commit]:
+        """Commits by snapshot, without what they touched; snapshots that have expired are left out."""
 
     def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
         """The snapshots, of those that main once held, that its head does not descend from, as far as history shows."""

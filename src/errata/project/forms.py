@@ -36,6 +36,7 @@ from errata.model.product import (
     Distribution,
     GroupKey,
     Input,
+    Live,
     Metric,
     Person,
     Product,
@@ -91,6 +92,11 @@ _People = Annotated[
 _Lineage = Annotated[
     Annotated[tuple[Annotated[str, OneOf(*LINEAGE_COLUMNS)], ...], Tag("<many>")] | Annotated[YesNo, Tag("<one>")],
     Discriminator(_detect_form),
+]
+_Live = Annotated[
+    Annotated[tuple[Line, ...], Tag("<list>")] | Annotated[Live, Tag("<mapping>")],
+    Discriminator(_detect_list),
+    Key("Registered live jobs (application names or ids, or names given to errata.live), or a mapping."),
 ]
 
 
@@ -180,6 +186,7 @@ class ProductForm(Product):
     distribution: tuple[DistributionForm, ...] = ()
     health: Annotated[tuple[SignalForm, ...], Key("Signals in addition to the project's.")] = ()
     lineage_columns: _Lineage = False  # type: ignore[assignment]
+    live: _Live = ()  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 ::
 
-    selection, groups          which partitions, and in which order
+    selection, waves           which partitions, and in which order
     expected_files, conflict   detect live writes since the plan          (conflict is pure)
     table_shape, content       is it still the table that was planned?
     intent                     what one commit adds and removes           (pure)

@@ -104,6 +104,7 @@ def _late_commit_view(pin: InputPin, grain: Grain, asked: Sequence[str], commit:
         datetime.fromtimestamp(commit.at_ms / 1000, UTC).isoformat(timespec="seconds"),
         commit.application,
         commit.operation,
+        withdrawn=commit.summary.get("errata.kind") == "rollback",
     )
 
 

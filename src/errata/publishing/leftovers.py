@@ -85,7 +85,10 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
     ]
     kept: list[Mapping[str, str]] = []
     is_undoable = False
-    for publication in workspace.ledger.publications.list(run.run_id):
+    publications = workspace.ledger.publications.list(run.run_id)
+    # a run is rolled back as a whole, so the undo of its first wave lives as long as that of its last
+    last = max((one.settled_at or "" for one in publications if one.state is PublicationState.COMMITTED), default=None)
+    for publication in publications:
         undo = [undo_branch(publication.pub_id), pre_tag(publication.pub_id)]
         written_anew = Intent.from_dict(workspace.ledger.publications.detail(publication.pub_id)).rewrite
         fence = pub_tag(publication.pub_id)
@@ -94,7 +97,7 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
             # the fence must outlive any process that might still try to commit
             drop += [(run.table, ref) for ref in (*undo, *rows)]
             kept.append(_build_kept_ref(run, fence, "fence of a closed publication; its own retention ends it"))
-        elif _is_window_open(workspace, publication.settled_at, manifest.rollback_window):
+        elif _is_window_open(workspace, publication.settled_at and last, manifest.rollback_window):
             is_undoable = True
             kept += [
                 _build_kept_ref(run, ref, f"undo until {manifest.rollback_window} after publication") for ref in undo

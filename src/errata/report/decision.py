@@ -19,7 +19,7 @@ from errata.text.numbers import (
     format_totals,
     plural,
 )
-from errata.views import GroupsView, PlanView
+from errata.views import PlanView, WaveTurnView
 from errata.views.report import ReportView
 
 LISTED = 5
@@ -290,8 +290,8 @@ def render_next_step(view: ReportView) -> Markup:
         "attested": "This run changes nothing. Its verdict holds for the snapshots and files that the plan pinned.",
         "differs": "This run changes nothing. A correction of these partitions is a plan of its own.",
     }.get(view.state, "")
-    if view.groups is not None and view.groups.next is not None:
-        words = _describe_groups(view.groups)
+    if view.turn is not None and view.turn.next is not None:
+        words = _describe_waves(view.turn)
     done = [
         el(
             "li",
@@ -306,42 +306,41 @@ def render_next_step(view: ReportView) -> Markup:
         "What happens next",
         el("ul", done) if done else None,
         el("p", words) if words else None,
-        _render_groups(view),
+        _render_waves(view),
         [el("pre", el("code", command)) for command in view.next],
         *([] if view.state in ANSWERED else [_render_undo(view), _render_signature(view)]),
         name="next",
     )
 
 
-def _describe_groups(groups: GroupsView) -> str:
+def _describe_waves(turn: WaveTurnView) -> str:
+    apart = "" if turn.pause == "0s" else f", with {turn.pause} between two waves"
     return (
-        f"Publishing lets readers see {plural(groups.size, 'partition')} at most at a time, {groups.order} first, with "
-        f"{groups.hold} between two groups. What has not gone yet keeps the old numbers."
+        f"The run is published in {turn.of} waves, {turn.order} first{apart}. What has not gone yet keeps the old "
+        "numbers."
     )
 
 
-def _render_groups(view: ReportView) -> Markup | None:
-    """Published groups and the next one."""
-    groups = view.groups
-    if groups is None or len(groups.groups) < 2:
+def _render_waves(view: ReportView) -> Markup | None:
+    """Every wave of the run, and the next one."""
+    turn = view.turn
+    if turn is None:
         return None
     rows = [
         [
             str(one.n),
             format_partitions(view, one.partitions),
-            "next" if one.n == groups.next and one.state == "waiting" else one.state.replace("_", " "),
-            f"{format_moment(one.published_at)} UTC" if one.published_at else "",
+            one.state.replace("_", " "),
+            f"{format_moment(one.visible_at)} UTC" if one.visible_at else "",
         ]
-        for one in groups.groups
+        for one in view.waves
     ]
-    when = f"The next group may go at {format_moment(groups.not_before)} UTC." if groups.not_before else ""
-    said = f"No group is published: {groups.stopped}." if groups.stopped else when
+    when = f"The next wave may go at {format_moment(turn.not_before)} UTC." if turn.not_before else ""
+    said = f"No wave is published: {turn.stopped}." if turn.stopped else when
     return el(
         "div",
-        el("h3", "Groups"),
-        render_table(
-            ["Group", "Partitions", "State", "Published"], rows, caption="Groups of partitions", classes="stack"
-        ),
+        el("h3", "Waves"),
+        render_table(["Wave", "Partitions", "State", "Visible"], rows, caption="Waves of the run", classes="stack"),
         el("p", said) if said else None,
     )
 

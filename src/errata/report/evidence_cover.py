@@ -245,9 +245,9 @@ def _render_snapshots(told: _CoverData) -> Markup:
         )
     head = ["Publication", "What", "Partitions", "Snapshot before", "Snapshot after", "Cost", "Undo set"]
     note = "The lists of removed and added files are in parts/, under the digests that the audit names."
-    groups = told.manifest.get("publish", {}).get("groups")
-    if groups:
-        note = f"{_describe_groups(groups)} {note}"
+    waves = told.manifest.get("publish", {}).get("waves")
+    if waves:
+        note = f"{_describe_waves(waves)} {note}"
     return render_section(
         "Snapshots",
         render_table(head, rows, caption="Commits on the table", classes="stack"),
@@ -256,8 +256,9 @@ def _render_snapshots(told: _CoverData) -> Markup:
     )
 
 
-def _describe_groups(groups: Mapping[str, Any]) -> str:
-    return f"Planned in groups of {plural(groups['size'], 'partition')} at most, {groups['hold']} apart at least."
+def _describe_waves(waves: Mapping[str, Any]) -> str:
+    size = plural(int(waves["size"]), "partition") if waves["size"].isdigit() else waves["size"]
+    return f"Planned in waves of {size} at most, {waves['pause']} apart at least."
 
 
 def _render_computation(told: _CoverData) -> Markup:

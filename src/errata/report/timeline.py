@@ -65,6 +65,10 @@ def _find_recorded_time(dossier: Dossier, action: str) -> str:
 
 _STEPS = {
     "run.cancelled": "cancelled the run",
+    "waves.paused": "stopped the remaining waves",
+    "waves.resumed": "continued the waves",
+    "pause.skipped": "did not wait for the pause",
+    # of runs that an earlier version published in groups
     "groups.paused": "stopped the remaining groups",
     "groups.resumed": "continued the groups",
     "hold.skipped": "did not wait for the hold",
@@ -95,17 +99,17 @@ def _event_from_release(row: Mapping[str, Any]) -> TimelineEvent:
 def _event_from_publication(row: Mapping[str, Any], folded: Callable[[Sequence[str]], str]) -> TimelineEvent:
     word = "published" if row["kind"] == "publish" else "rolled back"
     state = "" if row["state"] == "committed" else f", which is {row['state']}"
-    why = _format_note(row["reason"]) if row["kind"] == "rollback" else _format_group(row["release"].get("group"))
+    why = _format_note(row["reason"]) if row["kind"] == "rollback" else _format_wave(row["release"].get("wave"))
     return TimelineEvent(
         row["settled_at"] or row["intended_at"], row["person"], f"{word} {folded(row['partitions'])}{state}{why}"
     )
 
 
-def _format_group(group: Mapping[str, Any] | None) -> str:
-    if not group:
+def _format_wave(wave: Mapping[str, Any] | None) -> str:
+    if not wave:
         return ""
-    which = ", ".join(map(str, group["n"]))
-    return f", group {which} of {group['of']}" + (", before its hold was over" if group.get("early") else "")
+    which = ", ".join(map(str, wave["n"]))
+    return f", wave {which} of {wave['of']}" + (", before its pause was over" if wave.get("early") else "")
 
 
 def name_verdict(row: Mapping[str, Any]) -> str:

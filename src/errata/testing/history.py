@@ -14,7 +14,7 @@ from errata.ports.tables import HistoryReader, MainEntry, PastTarget
 from errata.testing.lake import Lake
 from errata.testing.metadata import Metadata, Schema, Snapshot
 from errata.testing.readers import measure_partitions
-from errata.testing.scope import Scope, require_snapshot
+from errata.testing.scope import Scope, describe_commit, require_snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,12 @@ class MemoryHistory:
         """See the port."""
         found = self.lake.table(table).metadata
         return walk_commits(Scope.of_column(found, column, grain), since, partitions, most, only_deletes=only_deletes)
+
+    def find_commits(self, table: str, snapshots: Collection[str]) -> Mapping[str, Commit]:
+        """See the port."""
+        metadata = self.lake.table(table).metadata
+        known = {number: metadata.snapshots[number] for number in snapshots if number in metadata.snapshots}
+        return {number: describe_commit(one) for number, one in known.items()}
 
     def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
         """See the port."""

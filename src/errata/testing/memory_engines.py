@@ -13,6 +13,7 @@ from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.product.throttle import Throttle
+from errata.ports.hooks import DbtRunner
 from errata.ports.tables import InputState, add_announced
 from errata.testing.chunks import MemoryChunks, Transform
 from errata.testing.history import MemoryHistory
@@ -95,6 +96,11 @@ class MemoryEngines:
     def dbt(self) -> DbtManifest | None:
         """See the port."""
         return self._real.dbt()
+
+    @property
+    def dbt_runner(self) -> DbtRunner | None:
+        """See the port. A real dbt, if the project names one."""
+        return self._real.dbt_runner
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's current code, as a real plan describes it."""

@@ -30,7 +30,7 @@ from errata.ports.tables import (
 from errata.testing.lake import Lake
 from errata.testing.metadata import Metadata, Schema, Snapshot
 from errata.testing.row_values import stored_grain
-from errata.testing.scope import Scope
+from errata.testing.scope import DELETES, Scope
 
 _TIMES = ("date", "timestamp", "timestamptz")
 
@@ -54,10 +54,11 @@ class MemoryReaders:
             properties=found.properties,
         )
 
-    def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str]) -> TargetState:
+    def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str] | None) -> TargetState:
         """See the port."""
         found = self.lake.table(table).metadata
         head, scope = found.head, Scope.of_column(found, column, grain)
+        partitions = list(measure_partitions(scope, head)) if partitions is None else partitions
         fields = list_partition_fields(found)
         expected = list_expected(scope, head, partitions)
         shared = [file for file in scope.files(head, partitions) if file.partition is None]
@@ -81,6 +82,7 @@ class MemoryReaders:
             properties=found.properties,
             refs={name: ref.snapshot_id for name, ref in found.refs.items()},
             last_column_id=found.last_column_id,
+            writers={name: list_writers(head, files) for name, files in expected.items()},
         )
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
@@ -212,6 +214,15 @@ def list_expected(
     return group_by_partition(scope.files(snapshot, partitions), partitions)
 
 
+def list_writers(snapshot: Snapshot | None, files: Sequence[ExpectedFile]) -> tuple[str, ...]:
+    """The commits that added these files."""
+    if snapshot is None:
+        return ()
+    added = {path: one.snapshot_id for path, one in snapshot.files.items()}
+    added |= {path: one.snapshot_id for path, one in snapshot.deletes.items()}
+    return tuple(sorted({added[file.path] for file in files}))
+
+
 def fingerprint_files(files: Sequence[ExpectedFile]) -> str:
     """Digest of a partition's files, as plans hold it."""
     return digest_of(sorted([file.path, file.rows] for file in files))
@@ -223,20 +234,27 @@ def measure_partitions(scope: Scope, snapshot: Snapshot | None) -> dict[str, Par
     for file in snapshot.files.values() if snapshot else ():
         for name in {scope.partition_of(row) for row in file.rows}:
             rows = sum(scope.partition_of(row) == name for row in file.rows)
-            found.setdefault(name, []).append(DataFile(file.path, rows, 100 * rows, name))
+            deletes = tuple(ExpectedFile(one.path, 1, DELETES) for one in snapshot.deletes_of(file)) if snapshot else ()
+            found.setdefault(name, []).append(DataFile(file.path, rows, 100 * rows, name, deletes))
     return {
         name: PartitionSize(
-            sum(file.rows for file in files), sum(file.bytes for file in files), len(files),
-            digest_of(sorted([file.path, file.rows] for file in files)),
+            sum(file.rows for file in files), sum(file.bytes for file in files), len(files), _fingerprint(files)
         )
         for name, files in found.items()
-    }  # fmt: skip
+    }
+
+
+def _fingerprint(files: Sequence[DataFile]) -> str:
+    """Digest of data files and of the delete files that apply to them."""
+    deletes = {(one.path, one.rows) for file in files for one in file.deletes}
+    return digest_of(sorted([[file.path, file.rows] for file in files] + [list(one) for one in deletes]))
 
 
 def measure_whole(snapshot: Snapshot | None) -> PartitionSize:
     """Size and fingerprint of a whole table."""
     files = list(snapshot.files.values()) if snapshot else []
-    print_ = digest_of(sorted([file.path, len(file.rows)] for file in files))
+    deletes = [[path, 1] for path in (snapshot.deletes if snapshot else {})]
+    print_ = digest_of(sorted([[file.path, len(file.rows)] for file in files] + deletes))
     return PartitionSize(sum(len(one.rows) for one in files), sum(one.size for one in files), len(files), print_)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from errata.errors import NotFound
@@ -93,12 +93,14 @@ class Scope:
                 touched[one.partition] = Touch(
                     before.added_rows, before.removed_rows, before.added_deletes + 1
                 )  # fmt: skip
-        name, summary = snapshot.summary.get("app-name"), dict(snapshot.summary)
         parent = snapshot.parent_id if snapshot.parent_id in self.metadata.snapshots else None
-        return Commit(
-            snapshot.snapshot_id, snapshot.operation, snapshot.at_ms, name or "unknown", touched, everything, summary,
-            parent,
-        )  # fmt: skip
+        return replace(describe_commit(snapshot), touched=touched, touches_everything=everything, parent_id=parent)
+
+
+def describe_commit(snapshot: Snapshot) -> Commit:
+    """A commit without what it touched."""
+    name, summary = snapshot.summary.get("app-name"), dict(snapshot.summary)
+    return Commit(snapshot.snapshot_id, snapshot.operation, snapshot.at_ms, name or "unknown", {}, summary=summary)
 
 
 def require_snapshot(metadata: Metadata, snapshot_id: str) -> Snapshot:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from errata.late_import import build_late_import
 
 if TYPE_CHECKING:
+    from errata.model.run import RunCounts
     from errata.views.approval import ApprovalView, BreakGlassView, DecisionView, QuorumView, ReleasedView, ReleaseView
     from errata.views.audit import (
         AuditView,
@@ -47,16 +48,15 @@ if TYPE_CHECKING:
         DarkView,
         FreezeView,
         FrozenView,
-        GroupsView,
-        GroupView,
         HazardView,
         PublishView,
         RollbackView,
+        WaveTurnView,
+        WaveView,
     )
     from errata.views.run import (
         QuarantineReason,
         QuarantineView,
-        RunCounts,
         RunView,
         SetAsideRow,
         StateView,
@@ -83,8 +83,6 @@ __all__ = [
     "ExposureView",
     "FreezeView",
     "FrozenView",
-    "GroupView",
-    "GroupsView",
     "HazardView",
     "HeadView",
     "HeadsView",
@@ -120,6 +118,8 @@ __all__ = [
     "TouchedView",
     "ValidateView",
     "VerdictView",
+    "WaveTurnView",
+    "WaveView",
     "WhyView",
 ]
 
@@ -143,8 +143,8 @@ _NAMES = {
         "DarkView",
         "FreezeView",
         "FrozenView",
-        "GroupsView",
-        "GroupView",
+        "WaveTurnView",
+        "WaveView",
         "HazardView",
         "PublishView",
         "RollbackView",

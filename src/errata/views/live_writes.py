@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from errata.canonical import LEFT_OUT
 from errata.model.partition import WHOLE, Grain, format_ranges
 from errata.text.numbers import format_moment, plural
 
@@ -50,10 +51,16 @@ class LateInputView:
     seen_at: str = ""
     seen_by: str = ""  # validate | publish
     grain: str = ""  # of the input's partitions; empty: the run's
+    withdrawn: bool = field(default=False, metadata=LEFT_OUT)  # a rollback by Errata undid what the run read
 
     def text(self, grain: str) -> str:
         """One sentence for people."""
         days = "all of it" if WHOLE in self.partitions else self._fold(grain)
+        if self.withdrawn:
+            return (
+                f"input withdrawn: {days} of {self.location} was rolled back after it was pinned "
+                f"({self._describe_change()}); the run was computed from it"
+            )
         return (
             f"input {self.input} changed for {days} after it was pinned: {self._describe_change()}; the run "
             "does not have it"

@@ -1,36 +1,42 @@
-"""Publications, rollbacks, groups, previews and freezes. Pure."""
+"""Publications, rollbacks, waves, previews and freezes. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from errata.canonical import LEFT_OUT
 from errata.views.approval import BreakGlassView, ReleasedView
 
 
 @dataclass(frozen=True, slots=True)
-class GroupView:
-    """Partitions that become visible together."""
+class WaveView:
+    """Partitions that are judged and become visible together; a run without waves is one."""
 
     n: int
     partitions: tuple[str, ...]
-    state: str  # waiting | published | part_published | rolled_back | superseded
+    state: str  # computing | staged | rejected | needs_acceptance | validated | publishing | part_published | …
+    judged_at: str | None = None
+    visible_at: str | None = None  # the newest of its publications
     publications: tuple[str, ...] = ()
-    published_at: str | None = None  # the newest of them
+    computed_at: str | None = None  # when its last chunk was done
+    # until that is so, at the pace of the chunks so far
+    seconds_to_compute: int | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)
-class GroupsView:
-    """Progress of a run that is published in groups; ``next`` None: nothing is left."""
+class WaveTurnView:
+    """Whose turn it is in a run with several waves; ``next`` None: nothing is left to publish."""
 
-    size: int
-    hold: str
+    of: int
+    size: str
+    pause: str
     order: str  # newest | oldest
-    groups: tuple[GroupView, ...]
+    release: str  # each | first | none
     next: int | None = None
-    not_before: str | None = None  # None: the hold does not block it
+    not_before: str | None = None  # None: the pause does not block it
     seconds_left: int = 0
-    stopped: str = ""  # why no group is published until someone resumes
+    stopped: str = ""  # why no wave is published until someone resumes
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,8 @@ class PublishView:
     break_glass: BreakGlassView | None = None
     single_user: bool = False
     landed_on: str | None = None  # the side table of the snapshot
-    groups: GroupsView | None = None
+    waves: tuple[WaveView, ...] = ()
+    turn: WaveTurnView | None = None  # None: the run is one wave
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,7 @@ class RollbackView:
     hazard: HazardView | None = None  # restored files that only the guard protects
     warnings: tuple[str, ...] = ()
     later: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # run → partitions it has published since
+    stale: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)  # what was computed from it and is still published
 
 
 @dataclass(frozen=True, slots=True)

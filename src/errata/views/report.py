@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from errata.canonical import to_plain
-from errata.views import GroupsView, PlanView, ValidateView
+from errata.views import PlanView, ValidateView, WaveTurnView, WaveView
 from errata.views.diff import DiffView
 
 
@@ -52,7 +52,8 @@ class ReportView:
     digests: Mapping[str, str] = field(default_factory=dict)
     made_at: str = ""
     notes: tuple[str, ...] = ()
-    groups: GroupsView | None = None  # progress of a publication in groups
+    waves: tuple[WaveView, ...] = ()
+    turn: WaveTurnView | None = None  # None: the run is one wave
 
     def data(self) -> dict[str, Any]:
         """As JSON data; the diff is flat, as ``errata diff --json`` has it."""

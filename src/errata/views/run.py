@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from errata.canonical import to_plain
+from errata.model.run import RunCounts
 
 if TYPE_CHECKING:
     from errata.views.checks import CheckResult
     from errata.views.diff import DiffView
     from errata.views.live_writes import LateInputView
+    from errata.views.publish import WaveView
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +24,6 @@ class StateView:
     state: str
     already: bool = False
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RunCounts:
-    """The chunks of a run by state."""
-
-    total: int = 0
-    done: int = 0
-    running: int = 0
-    failed: int = 0
-    quarantined: int = 0
-    pending: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +40,7 @@ class RunView:
     log: str
     failures: tuple[Mapping[str, Any], ...] = ()
     kind: str = "restate"
+    waves: tuple[WaveView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +61,7 @@ class ValidateView:
     single_user: bool = False
     late_inputs: tuple[LateInputView, ...] = ()  # new data in inputs since they were pinned
     kind: str = "restate"
+    wave: int = 1
 
     def _repr_html_(self) -> str:
         from errata.views.notebook import render_verdict

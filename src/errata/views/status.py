@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from errata.canonical import LEFT_OUT
 from errata.model.partition import Grain, format_ranges
 from errata.text.numbers import format_moment
-from errata.views.approval import ApprovalView, BreakGlassView, QuorumView, ReleasedView
-from errata.views.live_writes import LateInputView, LiveWriteView
-from errata.views.publish import FreezeView, GroupsView, HazardView
-from errata.views.run import RunCounts
+
+if TYPE_CHECKING:
+    from errata.model.run import RunCounts
+    from errata.views.approval import ApprovalView, BreakGlassView, QuorumView, ReleasedView
+    from errata.views.campaign import CampaignLine, ReservationView
+    from errata.views.live_writes import LateInputView, LiveWriteView
+    from errata.views.publish import FreezeView, HazardView, WaveTurnView, WaveView
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,8 @@ class StatusView:
     """All runs, or one run in detail."""
 
     runs: tuple[RunLine, ...] = ()
+    campaigns: tuple[CampaignLine, ...] = field(default=(), metadata=LEFT_OUT)
+    reserved: tuple[ReservationView, ...] = field(default=(), metadata=LEFT_OUT)
     run_id: str | None = None
     product: str | None = None
     state: str | None = None
@@ -121,7 +127,8 @@ class StatusView:
     release_digest: str | None = None
     release: ReleasedView | None = None
     single_user: bool = False
-    groups: GroupsView | None = None
+    waves: tuple[WaveView, ...] = ()
+    turn: WaveTurnView | None = None  # None: the run is one wave
     dark: Mapping[str, Any] | None = None  # the name under which the candidate is readable, since when, by whom
     freeze: FreezeView | None = None  # set while live jobs are kept out
     hazards: tuple[HazardView, ...] = ()  # restored files that only the guard protects
@@ -129,6 +136,7 @@ class StatusView:
     rebases: tuple[Mapping[str, Any], ...] = ()  # partitions pinned again after a live write, oldest first
     live_writes: tuple[LiveWriteView, ...] = ()  # into partitions that are not published, since planning
     late_inputs: tuple[LateInputView, ...] = ()  # new data in inputs since they were pinned
+    campaign: str | None = field(default=None, metadata=LEFT_OUT)  # that the run is a member of
 
     @property
     def noticed(self) -> tuple[str, ...]:

@@ -19,7 +19,6 @@ from errata.ledger import Ledger
 from errata.model.product import Project
 from errata.ports.hooks import ProgressListener
 from errata.text.escape import escape_text
-from errata.views.checks import DoctorCheck
 from errata.wiring.engines import ProjectEngines
 from errata.workspace import Engines, Workspace
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from errata.project import ProjectProblem
+    from errata.views.checks import DoctorCheck
 
 __all__ = ["build_client", "open_project", "open_workspace"]
 

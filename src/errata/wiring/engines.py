@@ -20,7 +20,7 @@ from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.product.throttle import Throttle
-from errata.ports.tables import add_announced
+from errata.ports.hooks import DbtRunner
 from errata.workspace import Engines
 
 if TYPE_CHECKING:
@@ -204,6 +204,15 @@ class ProjectEngines:
 
         return read_dbt_manifest(self._project.dbt.manifest)
 
+    @property
+    def dbt_runner(self) -> DbtRunner | None:
+        """See the port."""
+        if self._project.dbt is None or self._project.dbt.project is None:
+            return None
+        from errata.engines.hooks.dbt_runner import DbtProcess
+
+        return DbtProcess(Path(self._project.dbt.project))
+
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's current code: its description, and the zip."""
         from errata._version import __version__
@@ -345,6 +354,8 @@ class InputRouter:
         state = (self.tables if source.table else self.files).read_input(source, grain, partitions)
         if source.complete is None or source.complete.rows_from is None:
             return state
+        from errata.ports.tables import add_announced
+
         return add_announced(state, self.tables.read_announced(source, grain, partitions))
 
     def find_near_miss(self, source: Input) -> NearMiss | None:

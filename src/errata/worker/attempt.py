@@ -26,7 +26,7 @@ from errata.ledger import AttemptRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk, Manifest
 from errata.model.partition import format_ranges
-from errata.model.rebase import Rebase, apply_rebase
+from errata.model.rebase import LIVE_WINS, Rebase, apply_rebase
 from errata.model.run import ChunkState
 from errata.ports.compute import ChunkWork, StagedOutput
 from errata.ports.hooks import ProgressListener
@@ -49,7 +49,6 @@ class RunJob:
     parts: Mapping[str, bytes]
     progress: ProgressListener
     attempts: int  # failed attempts at one chunk before it is quarantined
-    rebases: tuple[Rebase, ...] = ()  # partitions pinned again since the plan
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -57,11 +56,25 @@ def build_chunk_work(job: RunJob, attempt: AttemptRecord) -> ChunkWork:
     """Input of the engine for this attempt."""
     chunk = Chunk(attempt.chunk_id, attempt.partitions, 0, 0)
     earlier = _find_earlier_snapshots(job) if any(pin.own for pin in job.manifest.inputs) else {}
-    pinned = apply_rebase(job.manifest, job.rebases, chunk.partitions)
+    rebases = _read_rebases(job)
+    pinned = apply_rebase(job.manifest, rebases, chunk.partitions)
     return ChunkWork(
-        job.run.run_id, pinned, job.run.manifest_digest, chunk, attempt.attempt_id, job.parts, earlier,
+        job.run.run_id, pinned, job.run.manifest_digest, chunk, attempt.attempt_id, _read_parts(job, rebases), earlier,
         attempt.started_at,
     )  # fmt: skip
+
+
+def _read_rebases(job: RunJob) -> tuple[Rebase, ...]:
+    """Partitions pinned again since the plan; read for every chunk, because a wave may be rebased while others run."""
+    if job.manifest.publish.on_live_write != LIVE_WINS:
+        return ()
+    return job.workspace.ledger.rebases.list(job.run.run_id)
+
+
+def _read_parts(job: RunJob, rebases: tuple[Rebase, ...]) -> Mapping[str, bytes]:
+    """The code zip and the pinned file lists, by digest."""
+    wanted = {pin.files_part for rebase in rebases for pin in rebase.inputs if pin.files_part} - job.parts.keys()
+    return {**job.parts, **{digest: job.workspace.ledger.parts.get(digest) for digest in wanted}}
 
 
 def _find_earlier_snapshots(job: RunJob) -> dict[str, str]:

@@ -7,7 +7,6 @@ run; warnings are shown here and decided at the gate of the whole run. The time 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -16,8 +15,9 @@ from errata.errors import StateRefused, ValidationRejected
 from errata.gate.candidate import assemble_candidate, describe_candidate, measure_candidate
 from errata.gate.verdict.judge import Verdict, judge_candidate
 from errata.ledger import CandidateRecord, ChunkRecord, RunRecord
-from errata.model.manifest import Chunk, Estimate, Manifest
+from errata.model.manifest import Chunk, Estimate
 from errata.model.run import ChunkState, RunState
+from errata.model.waves import narrow_to_partitions
 from errata.planning.estimate import count_worker_cores, refine_estimate
 from errata.planning.repack import ChunkTiming
 from errata.views import ValidateView
@@ -49,7 +49,7 @@ def _judge_computed_canary(job: RunJob) -> bool:
     if CANARY_FACT in workspace.ledger.facts.list(run.run_id):
         return False
     names = {name for chunk in canary for name in chunk.partitions}
-    part = _narrow_manifest(job.manifest, names)
+    part = narrow_to_partitions(job.manifest, names)
     context = RunContext(workspace, job.actor, run, part)
     candidate = assemble_candidate(context, canary)
     measurements = measure_candidate(context, candidate)
@@ -78,16 +78,6 @@ def _judge_computed_canary(job: RunJob) -> bool:
             f"{estimate.seconds_low:,}-{estimate.seconds_high:,} s ({estimate.basis})"
         )
     return True
-
-
-def _narrow_manifest(manifest: Manifest, names: set[str]) -> Manifest:
-    """The manifest limited to these partitions, without checks per run: those need the whole run."""
-    return replace(
-        manifest,
-        partitions=tuple(name for name in manifest.partitions if name in names),
-        checks=tuple(check for check in manifest.checks if check.per != "run"),
-        reconcile=tuple(rule for rule in manifest.reconcile if rule.per != "run"),
-    )
 
 
 def _reject_run(job: RunJob, verdict: Verdict, candidate: CandidateRecord, measured_count: int) -> None:

@@ -20,7 +20,9 @@ from errata.failpoints import failpoint
 from errata.ledger import AttemptRecord, Owner
 from errata.model.product.throttle import Signal, Throttle
 from errata.model.run import ChunkState, RunState
+from errata.model.waves import WaveState
 from errata.ports.compute import ChunkWork
+from errata.text.numbers import plural
 from errata.worker.attempt import RunJob, attempt_chunk, build_chunk_work
 from errata.worker.budget import stop_at_cap
 from errata.worker.canary import judge_canary
@@ -195,10 +197,18 @@ def _is_finished(loop: _LoopState) -> bool:
         return True
     if counts.running:
         if not loop.is_held:
-            _narrate_once(loop, f"{counts.running} chunks are with other workers; waiting for them")
+            _narrate_once(loop, f"waiting for {plural(counts.running, 'chunk')} of other workers")
         return False
+    if _retry_ledger(loop, lambda: has_rejected_wave(loop.job)):
+        _narrate_once(loop, f"a wave was rejected, so no further chunk starts; errata diff {run_id}")
+        return True
     # otherwise a chunk waits for its backoff or for the throttle
     return _retry_ledger(loop, lambda: not judge_canary(loop.job) and is_blocked(loop.job))
+
+
+def has_rejected_wave(job: RunJob) -> bool:
+    """Whether a wave did not pass its gate, so that the ledger gives out no more chunks."""
+    return any(wave.state is WaveState.REJECTED for wave in job.workspace.ledger.waves.list(job.run.run_id))
 
 
 def is_blocked(job: RunJob) -> bool:

@@ -36,7 +36,7 @@ def _check_limits(throttle: Throttle, pace: RunPace) -> Iterable[ThrottleWait | 
     yield _check_rate(pace, throttle.rows_per_minute, 1, "rows")
     yield _check_rate(pace, throttle.bytes_per_minute, 2, "bytes")
     yield _check_commits(throttle, pace)
-    yield _check_wave(throttle, pace)
+    yield _check_burst(throttle, pace)
     yield _check_hours(throttle, pace)
 
 
@@ -64,15 +64,15 @@ def _check_commits(throttle: Throttle, pace: RunPace) -> ThrottleWait | None:
     return ThrottleWait(f"at most {most} commits per hour", ends[over] + _HOUR_MS if over < len(ends) else None)
 
 
-def _check_wave(throttle: Throttle, pace: RunPace) -> ThrottleWait | None:
-    if not throttle.wave:
+def _check_burst(throttle: Throttle, pace: RunPace) -> ThrottleWait | None:
+    if not throttle.burst:
         return None
-    of_wave = pace.adopted % throttle.wave
-    if of_wave == 0 and pace.adopted and not pace.running and pace.last_ended_ms is not None:
+    of_burst = pace.adopted % throttle.burst
+    if of_burst == 0 and pace.adopted and not pace.running and pace.last_ended_ms is not None:
         until = pace.last_ended_ms + throttle.pause_seconds * 1000
-        return ThrottleWait(f"pause after {throttle.wave} chunks", until) if until > pace.now_ms else None
-    if of_wave + pace.running >= throttle.wave:
-        return ThrottleWait(f"the wave of {throttle.wave} chunks is in progress")
+        return ThrottleWait(f"pause after {throttle.burst} chunks", until) if until > pace.now_ms else None
+    if of_burst + pace.running >= throttle.burst:
+        return ThrottleWait(f"the burst of {throttle.burst} chunks is in progress")
     return None
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from errata.approval.release import Releasers, ReleaseScope, SignedWarning, find_void_reason, is_clean
+from errata.approval.release import Releasers, ReleaseScope, SignedWarning, find_void_reason
+from errata.model.run import is_clean
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SUBJECT = ReleaseScope("m", 1, "c", 7, "v", (SignedWarning("moved", "f", "known", "bo"),), ("2026-01-01",))

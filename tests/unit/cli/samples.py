@@ -46,8 +46,6 @@ from errata.views import (
     ErasedView,
     EstimateView,
     ExposureView,
-    GroupsView,
-    GroupView,
     HazardView,
     HeadsView,
     HeadView,
@@ -78,12 +76,23 @@ from errata.views import (
     TouchedView,
     ValidateView,
     VerdictView,
+    WaveTurnView,
+    WaveView,
     WhyView,
 )
 from errata.views.audit import ForeignCommitView, GapsView, GapView, ProductGapsView
 from errata.views.checks import CheckResult
 from errata.views.diff import DiffView
+from errata.views.late import (
+    LateProductView,
+    LateView,
+    StandingDecisionView,
+    StandingsView,
+    StandingUseView,
+    StandingView,
+)
 from errata.views.run import TryView
+from errata.views.stale import StalePartitionView, StaleProductView, StaleReasonView, StaleView
 from unit.gate.manifests import manifest
 
 RUN = "bf-20260214-daily-revenue-7f3a21c0"
@@ -219,7 +228,7 @@ def long_plan(**changes: object) -> PlanView:
             "rows_per_minute": 2_000_000,
             "bytes_per_minute": 2**30,
             "commits_per_hour": 60,
-            "wave": 10,
+            "burst": 10,
             "pause_seconds": 300,
             "hours": ["22:00-06:00"],
             "zone": "Europe/Berlin",
@@ -448,41 +457,54 @@ def publication(**changes: object) -> PublishView:
     return PublishView(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def groups(done: int = 1, **changes: object) -> GroupsView:
-    """45 days, 14 at a time, newest first."""
+def waves(done: int = 1) -> tuple[WaveView, ...]:
+    """45 days, 14 at a time, newest first; so many are out, the others are judged."""
     cuts = [SCOPE[max(0, end - 14) : end] for end in range(len(SCOPE), 0, -14)]
-    made = tuple(
-        GroupView(n, cut, "published", (f"{RUN}-p{n}",), f"2026-02-15T{9 + n:02d}:41:07+00:00")
-        if n <= done
-        else GroupView(n, cut, "waiting")
-        for n, cut in enumerate(cuts, 1)
-    )
-    upcoming = done + 1 if done < len(cuts) else None
-    fields: dict[str, object] = {"size": 14, "hold": "1h", "order": "newest", "groups": made, "next": upcoming}
-    if upcoming:
+    return tuple(_wave(n, cut, is_out=n <= done) for n, cut in enumerate(cuts, 1))
+
+
+def _wave(n: int, partitions: tuple[str, ...], *, is_out: bool) -> WaveView:
+    computed, judged = (f"2026-02-15T{9 + n:02d}:{minute}:07+00:00" for minute in (39, 40))
+    if not is_out:
+        return WaveView(n, partitions, "validated", judged, computed_at=computed)
+    visible = f"2026-02-15T{9 + n:02d}:41:07+00:00"
+    return WaveView(n, partitions, "published", judged, visible, (f"{RUN}-p{n}",), computed)
+
+
+def turn(done: int = 1, **changes: object) -> WaveTurnView:
+    """Whose turn it is among the waves above."""
+    of = len(waves())
+    fields: dict[str, object] = {
+        "of": of, "size": "14", "pause": "1h", "order": "newest", "release": "each",
+        "next": done + 1 if done < of else None,
+    }  # fmt: skip
+    if done < of:
         fields |= {"not_before": "2026-02-15T11:41:07+00:00", "seconds_left": 725}
-    return GroupsView(**{**fields, **changes})  # type: ignore[arg-type]
+    return WaveTurnView(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def planned_groups() -> dict[str, object]:
-    view = groups()
-    found = [list(group.partitions) for group in view.groups]
-    return {"size": view.size, "hold": view.hold, "order": view.order, "groups": found}
+def planned_waves(**changes: object) -> dict[str, object]:
+    found = [list(wave.partitions) for wave in waves()]
+    said: dict[str, object] = {
+        "size": "14", "pause": "1h", "order": "newest", "release": "each", "within": {}, "waves": found,
+        "with_last": [], "new_columns": [],
+    }  # fmt: skip
+    return {**said, **changes}
 
 
-def first_group() -> PublishView:
+def first_wave() -> PublishView:
     return publication(
         state="part_published", partitions=SCOPE[31:], removed_files=56, added_files=14, compacted=(), warnings=(),
-        groups=groups(),
+        waves=waves(), turn=turn(),
     )  # fmt: skip
 
 
-def grouped_status(**changes: object) -> StatusView:
-    """The newest group is out."""
+def waved_status(**changes: object) -> StatusView:
+    """The newest wave is out."""
     words = ["staged"] * 31 + ["published"] * 14
     fields: dict[str, object] = {
         "state": "part_published", "chunks": RunCounts(3, 3, 0, 0, 0, 0), "recomputed": 0, "attempts": (),
-        "failures": (), "held": "", "next": f"errata publish {RUN}", "groups": groups(),
+        "failures": (), "held": "", "next": f"errata publish {RUN}", "waves": waves(), "turn": turn(),
         "partitions": tuple(PartitionView(day, word) for day, word in zip(SCOPE, words, strict=True)),
         "publications": ({**PUBLICATION, "partitions": list(SCOPE[31:])},),
     }  # fmt: skip
@@ -853,3 +875,61 @@ def quarantined() -> QuarantineView:
 def nothing_set_aside() -> QuarantineView:
     """A run whose inputs have no rules."""
     return QuarantineView(RUN, "fin.daily_revenue", "staged", "day", None, {}, (), ())
+
+
+def stale() -> StaleView:
+    """Four stale days by what was recorded, one by time, one that waits, and a product that cannot be read."""
+    name, table = "fin.daily_revenue", "lake.fin.daily_revenue"
+    event = "changed: overwrite by ingest (snapshot 7714)"
+
+    def reason(*partitions: str) -> StaleReasonView:
+        return StaleReasonView("transactions", "recorded", f"{partitions[0]} {event}", event, partitions)
+
+    old, late = "the transform was version 1.0.0 and is 1.1.0", "2026-01-20 is not complete: no _SUCCESS"
+    found = [
+        StalePartitionView(name, "2026-01-12", "current", "recorded"),
+        *(StalePartitionView(name, day, "stale", "recorded", (reason(day),)) for day in days("2026-01-13", 4)),
+        StalePartitionView(name, "2026-01-17", "stale", "time", (StaleReasonView(None, "time", old, old),)),
+        StalePartitionView(
+            name, "2026-01-20", "waiting", "recorded", (StaleReasonView("transactions", "recorded", late, late),)
+        ),
+    ]
+    plan = f'errata plan {name} --stale --reason "late data"'
+    products = (
+        StaleProductView(name, table, "day", 7, 5, 1, next=plan),
+        StaleProductView("fin.monthly", "lake.fin.monthly", "month", 0, 0, 0, problem="catalog lake did not answer"),
+        StaleProductView("fin.rolling", "lake.fin.rolling", "day", 7, 0, 0),
+    )
+    return StaleView(ok=False, products=products, partitions=tuple(found))
+
+
+def late() -> LateView:
+    """One product that ran under a standing approval, one that a person has to approve."""
+    done = LateProductView(
+        "fin.daily_revenue", "day", "run", days("2026-01-13", 2), taken=days("2026-01-13", 2), run_id=RUN,
+        state="published", standing="ab12cd34ef567890",
+    )  # fmt: skip
+    waiting = LateProductView(
+        "fin.rolling", "day", "run", days("2026-01-13", 4), settling=("2026-01-16",), taken=("2026-01-13",),
+        claimed={"bf-1": ("2026-01-14",)}, run_id="bf-2", state="planned",
+        why="the standing approval ab12cd34ef56 does not count: it is suspended: bf-9 was rolled back",
+        next="errata approve bf-2",
+    )  # fmt: skip
+    return LateView(ok=False, products=(done, waiting))
+
+
+def standing(**more: object) -> StandingView:
+    """A standing approval that counts and was used once."""
+    view = StandingView(
+        "fin.daily_revenue", DIGEST, "c" * 64, "14d", 7, 4, 14, {"rows": "5%", "sum(revenue_usd)": "10%"}, "90d",
+        counts=True, why="",
+        decisions=(StandingDecisionView("bo", "approved", "2026-02-14T10:00:00Z", "every night"),),
+        uses=(StandingUseView(RUN, "published", 2, "2026-02-15T02:00:00Z"),),
+    )  # fmt: skip
+    return replace(view, **more)  # type: ignore[arg-type]
+
+
+def standings() -> StandingsView:
+    """One that counts and one that was revoked."""
+    ended = standing(counts=False, why="bo revoked it at 2026-02-16 09:00 UTC: books are closed", uses=())
+    return StandingsView((standing(), ended))

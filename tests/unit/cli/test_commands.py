@@ -22,7 +22,7 @@ from unit.cli.sample_client import FakeClient, errata
 RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
     "init adopt check doctor try plan show approve decline run pause resume cancel retry submit validate diff "
-    "report release publish quarantine rollback status why runs history impact cleanup"
+    "report release publish quarantine rollback status why runs history impact stale late cleanup"
 )
 NAMES = (
     *PLAIN.split(" "),
@@ -31,6 +31,7 @@ NAMES = (
     *("ledger create", "ledger roles"),
     *("evidence export", "evidence verify"),
     *("live check", "live write"),
+    *("standing show", "standing approve", "standing revoke"),
 )
 
 
@@ -133,7 +134,7 @@ def test_plan_hands_over_everything():
         "partitions": None, "reason": "why", "kind": "repair", "order": "oldest", "canary": 3, "supersede": "bf-1",
         "prove_determinism": 2, "deadline": "8h",
         "overrides": {"recent": "closed = early", "rows": "fine"}, "restore": None, "dry_run": True, "as_": "ana",
-        "expected_rows": "1..9", "explain": True,
+        "expected_rows": "1..9", "explain": True, "stale": False,
     }  # fmt: skip
 
 
@@ -157,15 +158,20 @@ def test_options_of_work_and_release_reach_the_client():
     """Numbers as numbers, lists as given, pairs as mappings."""
     client = FakeClient()
     errata("run", RUN, "--parallel", "4", "--max-chunks", "1", client=client)
+    errata("release", RUN, "--wave", "3", client=client)
+    errata("rollback", RUN, "--wave", "2", "--reason", "x", client=client)
     errata("retry", RUN, "--chunk", "c0003", client=client)
     errata("validate", RUN, "--accept", "empty=holiday", "--thresholds", "too tight", client=client)
     errata("diff", RUN, "--partitions", "a,b", "--sample", "3", client=client)
     errata("publish", RUN, "--partitions", "a..b", client=client)
     errata("why", "t", "p", "--key", "a=1", "--key", "b=x", client=client)
-    assert client.called("run") == {"parallel": 4, "max_chunks": 1, "as_": "ana"}
+    assert client.called("run") == {"parallel": 4, "max_chunks": 1, "publish": False, "as_": "ana"}
+    assert (client.called("release")["wave"], client.called("rollback")["wave"]) == (3, 2)
     assert client.called("retry") == {"chunk": "c0003", "as_": "ana"}
-    assert client.called("validate") == {"accept": {"empty": "holiday"}, "thresholds": "too tight", "as_": "ana"}
-    assert client.called("diff") == {"partitions": "a,b", "sample": 3}
+    assert client.called("validate") == {
+        "accept": {"empty": "holiday"}, "thresholds": "too tight", "wave": None, "as_": "ana",
+    }  # fmt: skip
+    assert client.called("diff") == {"partitions": "a,b", "sample": 3, "wave": None}
     assert client.called("publish") == {
         "partitions": "a..b", "digest": None, "break_glass": None, "wait": False, "early": None, "as_": "ana",
     }  # fmt: skip
@@ -193,7 +199,7 @@ def test_breaking_the_glass_takes_a_reason_to_the_client():
     assert client.called("approve")["break_glass"] == client.called("publish")["break_glass"] == "market opens"
 
 
-def test_groups_and_names_reach_the_client():
+def test_waves_and_names_reach_the_client():
     """--wait and --early belong to a publication, the rest to a name; --dark asks nothing, for readers see nothing."""
     client = FakeClient()
     errata("publish", RUN, "--wait", "--early", "books close", client=client)
@@ -420,8 +426,8 @@ def test_a_plan_that_waits_shows_which_approval_no_longer_counts():
     assert "  ! the approval of cy needs the role approver, now gone" in page
 
 
-def test_a_hold_has_no_estimate():
-    """What was published before says nothing about how long the next group waits."""
+def test_a_pause_has_no_estimate():
+    """What was published before says nothing about how long the next wave waits."""
     import io
 
     from rich.console import Console
@@ -429,28 +435,28 @@ def test_a_hold_has_no_estimate():
     from errata.cli.app.progress import LogProgress, TerminalProgress
 
     stream, said = io.StringIO(), list[str]()
-    bar = TerminalProgress(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 3, "group")
+    bar = TerminalProgress(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 3, "wave")
     bar.advance(1, 0)
     bar.close()
-    assert "1/3 groups" in stream.getvalue()
+    assert "1/3 waves" in stream.getvalue()
     assert "ETA" not in stream.getvalue()
-    LogProgress(said.append, RUN, 3, "group").advance(1, 0)
-    assert said == [f"{RUN}  1/3 groups"]
+    LogProgress(said.append, RUN, 3, "wave").advance(1, 0)
+    assert said == [f"{RUN}  1/3 waves"]
 
 
-def test_a_yes_to_all_groups_is_to_all_of_them():
-    """With --wait the question names every partition that will go, and not only those of the next group."""
+def test_a_yes_to_all_waves_is_to_all_of_them():
+    """With --wait the question names every partition that will go, and not only those of the next wave."""
     from errata.cli.render.publish import render_confirmation
 
-    groups = samples.groups()
-    status = samples.status(groups=groups)
-    after = groups.groups[(groups.next or 1) - 1 :]
+    waves, turn = samples.waves(), samples.turn()
+    status = samples.status(waves=waves, turn=turn)
+    after = waves[(turn.next or 1) - 1 :]
     one = "\n".join(render_confirmation("publish", samples.plan(), status, 100))
     every = "\n".join(render_confirmation("publish", samples.plan(), status, 100, wait=True))
-    count = sum(len(group.partitions) for group in after)
+    count = sum(len(wave.partitions) for wave in after)
     assert len(after) > 1
     assert f"{len(after[0].partitions)} partitions: " in one
-    assert f"{count} partitions in {len(after)} groups: " in every
+    assert f"{count} partitions in {len(after)} waves: " in every
 
 
 def test_colour_is_left_out_on_request():

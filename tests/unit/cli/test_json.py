@@ -46,6 +46,10 @@ PROMISED: dict[tuple[str, ...], set[str]] = {
     ("audit", "erase-person", "bo", "--reason", "x"): {"pseudonym", "entries", "already", "warnings"},
     ("ledger", "roles", "--print"): {"sql"},
     ("runs", "--accepted-at", "2026-02-20T18:30Z"): {"accepted_at", "accepted"},
+    ("stale",): {"ok", "products", "partitions"},
+    ("late",): {"ok", "products"},
+    ("standing", "show"): {"standing"},
+    ("standing", "approve", "p", "--change", "rows=5%", "--digest", "a" * 64): {"digest", "counts", "why", "changes"},
     ("impact", "p", "--partitions", "2026-01-17"): {"products", "dbt", "exposures", "consumers", "notes"},
     ("history", "t", "2026-01-17"): {"table", "partition", "commits", "complete", "next"},
     ("cleanup",): {"removed"},
@@ -99,7 +103,7 @@ def test_status_of_one_run_is_that_run():
 def test_status_of_all_runs_is_a_list():
     """Only the list."""
     status = errata("status", "--json", client=FakeClient({"status": samples.runs()})).json
-    assert list(status) == ["runs"]
+    assert list(status) == ["runs", "campaigns", "reserved"]
     assert status["runs"][0]["run_id"] == RUN
 
 

@@ -21,7 +21,7 @@ from errata.cli.render.try_partition import suggest_after_trial
 from errata.commands.plan.explain import add_stages
 from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
 from errata.model.diff import OutsideScope
-from errata.model.groups import build_hold_error
+from errata.model.waves import build_pause_error
 from errata.text import numbers as human
 from errata.views import ImpactView, LateInputView, LiveWriteView, PartitionView, RunsView
 from errata.views.checks import DoctorCheck
@@ -71,7 +71,7 @@ def conflict() -> ErrataError:
 
 def held() -> ErrataError:
     until = datetime(2026, 2, 15, 11, 41, 7, tzinfo=UTC)
-    return build_hold_error(RUN, "1h", until, until - timedelta(minutes=12, seconds=5))
+    return build_pause_error(RUN, "1h", until, until - timedelta(minutes=12, seconds=5))
 
 
 def spread(grain: str, names: tuple[str, ...]) -> Callable[[], object]:
@@ -209,14 +209,31 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     ),
     "diff-rejected": (("diff", RUN), {"status": samples.status(state="rejected", next=f"errata diff {RUN}")}),
     "publish": (("publish", RUN), {}),
-    "plan-groups": (
+    "plan-waves": (
         ("plan", "p", "--partitions", "a", "--reason", "x"),
-        {"plan": samples.plan(publish={"mode": "replace_partitions", "groups": samples.planned_groups()})},
+        {"plan": samples.plan(publish={"mode": "replace_partitions", "waves": samples.planned_waves()})},
     ),
-    "publish-group": (("publish", RUN), {"publish": samples.first_group()}),
-    "publish-last-group": (
+    "plan-waves-limited": (
+        ("plan", "p", "--partitions", "a", "--reason", "x"),
+        {
+            "plan": samples.plan(
+                publish={
+                    "mode": "replace_partitions",
+                    "waves": samples.planned_waves(
+                        release="first",
+                        within={"rows": "5%", "sum(revenue_usd)": "25%"},
+                        pause="0s",
+                        with_last=["unique invoices"],
+                        new_columns=["margin"],
+                    ),
+                }
+            )
+        },
+    ),
+    "publish-wave": (("publish", RUN), {"publish": samples.first_wave()}),
+    "publish-last-wave": (
         ("publish", RUN, "--wait"),
-        {"publish": samples.publication(partitions=samples.SCOPE[:3], groups=samples.groups(4))},
+        {"publish": samples.publication(partitions=samples.SCOPE[:3], waves=samples.waves(4), turn=samples.turn(4))},
     ),
     "publish-held": (("publish", RUN), {"publish": held()}),
     "publish-dark": (("publish", RUN, "--dark"), {}),
@@ -232,20 +249,20 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
             )
         },
     ),
-    "status-groups": (("status", RUN), {"status": samples.grouped_status(dark=samples.named())}),
-    "status-groups-stopped": (
+    "status-waves": (("status", RUN), {"status": samples.waved_status(dark=samples.named())}),
+    "status-waves-stopped": (
         ("status", RUN),
         {
-            "status": samples.grouped_status(
-                groups=samples.groups(stopped="paused by ana, 2026-02-15 10:50 UTC"), next=f"errata resume {RUN}"
+            "status": samples.waved_status(
+                turn=samples.turn(stopped="paused by ana, 2026-02-15 10:50 UTC"), next=f"errata resume {RUN}"
             )
         },
     ),
-    "pause-groups": (
+    "pause-waves": (
         ("pause", RUN),
         {
             "pause": replace(
-                samples.state("part_published"), note=f"no further group is published until: errata resume {RUN}"
+                samples.state("part_published"), note=f"no further wave is published until: errata resume {RUN}"
             ),
             "next_steps": (f"errata resume {RUN}",),
         },
@@ -274,6 +291,9 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "runs-none": (("runs", "--state", "failed"), {"runs": RunsView()}),
     "history": (("history", "lake.fin.daily_revenue", "2026-01-17"), {}),
     "impact": (("impact", "fin.daily_revenue", "--from", "2026-01-01", "--to", "2026-01-03"), {}),
+    "stale": (("stale",), {}),
+    "late": (("late",), {}),
+    "standing": (("standing", "show"), {}),
     "impact-none": (
         ("impact", "fin.daily_revenue", "--partitions", "2026-01-01"),
         {"impact": ImpactView("fin.daily_revenue", "lake.fin.daily_revenue", "day", ("2026-01-01",))},

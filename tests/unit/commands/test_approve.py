@@ -66,13 +66,25 @@ def test_a_planned_run_does_not_start_before_its_quorum(make: Make):
     assert no.value.hint == f"errata approve {workspace.run.run_id} --as cy"
 
 
-def test_a_run_that_is_out_in_part_is_rolled_back_and_not_cancelled(make: Make):
-    """The refusal says it in the words that people type, with the command that works."""
+def test_cancelling_a_run_that_is_out_in_part_ends_the_rest(make: Make):
+    """What readers have stays until someone rolls it back; the rest never goes."""
     workspace = make()
     workspace.approve("bo")
     workspace.judged()
     publish(workspace.ledger, workspace.run.run_id, workspace.run.partitions[:1])
-    with pytest.raises(StateRefused, match=r"^cancel of bf-\S+ was refused; .* found part_published") as refused:
+    done = workspace.client.cancel(workspace.run.run_id, reason="no longer needed", as_="ana")
+    assert (done.state, f"errata rollback {workspace.run.run_id} --reason" in done.note) == ("cancelled", True)
+    states = {state.value for state in workspace.ledger.partitions.states(workspace.run.run_id).values()}
+    assert states == {"accepted", "unpublished"}
+
+
+def test_a_run_that_is_out_is_rolled_back_and_not_cancelled(make: Make):
+    """The refusal says it in the words that people type, with the command that works."""
+    workspace = make()
+    workspace.approve("bo")
+    workspace.judged()
+    publish(workspace.ledger, workspace.run.run_id, workspace.run.partitions)
+    with pytest.raises(StateRefused, match=r"^cancel of bf-\S+ was refused; .* found published") as refused:
         workspace.client.cancel(workspace.run.run_id, reason="no longer needed", as_="ana")
     assert f"errata rollback {workspace.run.run_id} --reason" in (refused.value.hint or "")
 

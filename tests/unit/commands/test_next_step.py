@@ -16,16 +16,16 @@ from errata.cli.main import main
 from errata.commands.next_step import RunSituation, next_step, next_steps
 from errata.errors import StateRefused
 from errata.model.approval import ApprovalRules
-from errata.model.groups import PAUSED
 from errata.model.manifest import Chunk
-from errata.model.product import Groups, Publish
+from errata.model.product import Publish, Waves
 from errata.model.run import RunState
+from errata.model.waves import PAUSED
 from support.office import ANA, DAYS, WARNED, Office, office
 from unit.ledger.steps import adopt, bring, intend, must_claim, publish, roll_back
 
 S = RunState
 PLAN_AGAIN = f'errata plan {{product}} --as ana --partitions {DAYS[0]}..{DAYS[1]} --supersede {{run}} --reason "…"'
-GROUPS = Publish(groups=Groups(size=1, hold="1h"))
+WAVES = Publish(waves=Waves("1", "1h"))
 
 
 def _move(state: RunState) -> Callable[[Office], object]:
@@ -44,8 +44,9 @@ def _compute(house: Office) -> None:
 def _judge(*, passed: bool) -> Callable[[Office], None]:
     def judge(house: Office) -> None:
         _compute(house)
-        house.candidate()
-        house.verdict(WARNED, passed=passed)
+        for wave in house.ledger.waves.list(house.run.run_id):
+            house.candidate(wave.partitions)
+            house.verdict(WARNED, passed=passed)
 
     return judge
 
@@ -96,7 +97,7 @@ def _be_overtaken(house: Office) -> None:
     house.ledger.audit.note(house.run.run_id, ANA, "conflict.seen", body)
 
 
-def _stop_groups(house: Office) -> None:
+def _stop_waves(house: Office) -> None:
     _publish(DAYS[0])(house)
     house.ledger.audit.note(house.run.run_id, ANA, PAUSED)
 
@@ -133,8 +134,8 @@ SITUATIONS: dict[str, tuple[Callable[[Office], object], str, dict[str, Any]]] = 
     "overtaken by a live write": (_be_overtaken, f"errata publish {{run}} --as bo --partitions {DAYS[1]}", {}),
     "unsettled publication": (_leave_open, "errata publish {run} --as bo", {}),
     "published in part": (_publish(DAYS[0]), "errata publish {run} --as bo", {}),
-    "held between groups": (_publish(DAYS[0]), "errata publish {run} --as bo", {"publish": GROUPS}),
-    "groups stopped": (_stop_groups, "errata resume {run} --as ana", {"publish": GROUPS}),
+    "pause between waves": (_publish(DAYS[0]), "errata publish {run} --as bo", {"publish": WAVES}),
+    "waves stopped": (_stop_waves, "errata resume {run} --as ana", {"publish": WAVES}),
     "published": (_publish(*DAYS), "", {}),
     "rolled back": (_take_back, "", {}),
     "cancelled": (_move(S.CANCELLED), "", {}),

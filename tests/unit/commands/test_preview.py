@@ -252,7 +252,9 @@ def test_a_name_may_be_taken_over_by_another_run_which_is_said_to_both(place: Pl
     for state in (RunState.APPROVED, RunState.RUNNING, RunState.STAGED):
         other.ledger.runs.move(other.run.run_id, state, actor=ANA)
     made = other.ledger.candidates.intend(other.run.run_id, "d" * 64, ANA)
-    other.ledger.candidates.record(other.run.run_id, made.n, None, "1901", ANA, {"rows": {}})
+    other.ledger.candidates.record(
+        other.run.run_id, made.n, None, "1901", ANA, {"rows": dict.fromkeys(other.run.partitions, 3)}
+    )
     other.verdict(OK)
     view = publish_preview(other.workspace, BO, other.run.run_id, "preview", compare=True, rejected=False)
     assert view.warnings == (f"preview stood for the candidate of {place.run} until now",)

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection, Engine, event
 
 from errata.errors import NotFound
-from errata.model.product import Groups, Publish
+from errata.model.product import Publish, Waves
 from errata.model.run import RunState
 from support.office import ANA, DAYS, Office, office
 from unit.ledger.steps import publish
@@ -20,7 +20,7 @@ MOST = 8
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[Office]:
-    made = office(tmp_path, publish=Publish(groups=Groups(size=1, hold="0s")))
+    made = office(tmp_path, publish=Publish(waves=Waves("1", "0s")))
     made.approve("bo")
     made.judged()
     yield made
@@ -47,15 +47,15 @@ def released(house: Office) -> None:
     house.client.release(house.run.run_id, digest=digest, as_="bo")
 
 
-@pytest.mark.parametrize("groups", [0, 1, 2])
-def test_the_status_of_a_run_takes_few_transactions(house: Office, groups: int):
-    """However many groups, approvals and releases the run has: a status must be cheap enough to repeat each second."""
+@pytest.mark.parametrize("waves", [0, 1, 2])
+def test_the_status_of_a_run_takes_few_transactions(house: Office, waves: int):
+    """However many waves, approvals and releases the run has: a status must be cheap enough to repeat each second."""
     released(house)
-    for day in DAYS[:groups]:
+    for day in DAYS[:waves]:
         publish(house.ledger, house.run.run_id, (day,))
     with counted() as begun:
         view = house.client.status(house.run.run_id)
-    assert view.groups is not None
+    assert view.turn is not None
     assert len(view.approvals) == 1
     assert len(begun) <= MOST
 

@@ -89,7 +89,8 @@ class House:
     measurer: Measurer
     made: int = 0
     written_anew: bool = False  # publications have no files of the candidate
-    group: dict[str, Any] = field(default_factory=dict)  # what a publication says of the group it is
+    wave: dict[str, Any] = field(default_factory=dict)  # what a publication says of the wave it is
+    release_kind: str = "publish"
     plans: dict[str, Manifest] = field(default_factory=dict)
 
     @classmethod
@@ -258,14 +259,14 @@ class House:
         found = load_judged_candidate(self.workspace, self.ledger.runs.get(run_id))
         assert found is not None
         record, _ = self.ledger.releases.record(
-            run_id, found.subject.content, candidate_n=found.candidate.n, person=person, kind="publish",
+            run_id, found.subject.content, candidate_n=found.candidate.n, person=person, kind=self.release_kind,  # type: ignore[arg-type]
             actor=self.actor(person), break_glass=break_glass,
         )  # fmt: skip
         candidate = found.candidate
         return {
             "candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest, "checks": 1,
             "accepted": [], "release": record.release_id, "release_digest": record.digest,
-            "verdict": found.verdict.audit_seq, **self.group,
+            "verdict": found.verdict.audit_seq, **self.wave,
         }  # fmt: skip
 
     def publish(self, run_id: str, days: Sequence[str] = (), **more: Any) -> None:

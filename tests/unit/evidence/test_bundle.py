@@ -21,7 +21,7 @@ from errata.commands.upkeep.evidence import refuse_secrets_in_bundle
 from errata.errors import AuditBroken, KeyRefused, Refused
 from errata.evidence.members import read_verifier_source
 from errata.evidence.verifier import INDEX, MOVES, Report, lines, verify
-from errata.model.product import Groups, Publish
+from errata.model.product import Publish, Waves
 from errata.model.product.project import EvidenceSettings
 from errata.model.run import RUN_MOVES, RunState
 from unit.evidence.forging import packed, unpacked
@@ -354,26 +354,40 @@ def test_a_changed_threshold_and_an_accepted_warning_are_on_the_cover(house: Hou
     assert places == sorted(places)
 
 
-def test_groups_holds_and_names_are_on_the_cover(new_house: NewHouse):
-    """In how many steps readers got it, who did not wait and why, and under which name it could be read before."""
+def test_waves_pauses_and_names_are_on_the_cover(new_house: NewHouse):
+    """In how many waves readers got it, who did not wait and why, and under which name it could be read before."""
     house = new_house()
-    product = replace(house.product, publish=Publish(groups=Groups(1, "30min")))
+    product = replace(house.product, publish=Publish(waves=Waves("1", "30min")))
     house.workspace = replace(house.workspace, project=replace(house.project, products={product.name: product}))
     run_id, bo = house.judged(), house.actor("bo")
     house.ledger.audit.note(run_id, bo, "dark.published", {"name": "preview", "snapshot_id": "1", "view": None})
-    told = {"n": [1], "of": 2, "hold": "30min", "hold_seconds": 1800, "early": True}
-    house.group = {"group": told}
+    told = {"n": [1], "of": 2, "pause": "30min", "pause_seconds": 1800, "early": True}
+    house.wave = {"wave": told}
     house.publish(run_id, DAYS[-1:])
-    house.ledger.audit.note(run_id, house.actor("ana"), "groups.paused")
-    house.ledger.audit.note(run_id, bo, "hold.skipped", {"groups": [2], "why": "books close at noon"})
+    house.ledger.audit.note(run_id, house.actor("ana"), "waves.paused")
+    house.ledger.audit.note(run_id, bo, "pause.skipped", {"waves": [2], "why": "books close at noon"})
     bundle = house.export(run_id)
     assert verify(bundle, [house.public]).problems == []
     page = unpacked(bundle)["cover.html"].decode()
-    said = ["made the candidate readable as preview", "group 1 of 2, before its hold was over",
-            "stopped the remaining groups", "did not wait for the hold: books close at noon"]  # fmt: skip
+    said = ["made the candidate readable as preview", "wave 1 of 2, before its pause was over",
+            "stopped the remaining waves", "did not wait for the pause: books close at noon"]  # fmt: skip
     places = [page.index(word) for word in said]
     assert places == sorted(places)
-    assert "Planned in groups of 1 partition at most, 30min apart at least." in page
+    assert "Planned in waves of 1 partition at most, 30min apart at least." in page
+
+
+@pytest.mark.parametrize("release, within", [("first", {"rows": "5%"}), ("each", {})])
+def test_a_first_wave_that_no_person_released_is_found(new_house: NewHouse, release: str, within: dict[str, str]):
+    """A rule lets later waves go, on a person's release of the first; never the first itself."""
+    house = new_house()
+    waves = Waves("1", release=release, within=within)
+    product = replace(house.product, publish=Publish(waves=waves))
+    house.workspace = replace(house.workspace, project=replace(house.project, products={product.name: product}))
+    run_id = house.judged()
+    house.release_kind = "automatic"
+    house.publish(run_id, DAYS[-1:])
+    problems = verify(house.export(run_id), [house.public]).problems
+    assert any("was released by rule, which its plan forbids" in one.problem for one in problems)
 
 
 def test_what_people_typed_is_text_on_the_cover(new_house: NewHouse):

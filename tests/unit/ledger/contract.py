@@ -386,6 +386,20 @@ class ChunkContract:
         must_claim(ledger), must_claim(ledger)
         assert not ledger.outcomes.repack("bf-1", [Chunk("", names, 1, 1)], ANA, "again")
 
+    def test_chunks_of_several_waves_are_packed_anew_wave_by_wave(self, ledger: Ledger):
+        """Each new chunk has partitions of one wave, stays in it and keeps its place; a mixture changes nothing."""
+        days = (*DAYS, "2026-01-04")
+        chunks = [Chunk(f"c{n}", (day,), 1, 1, 1 + n // 2) for n, day in enumerate(days)]
+        ledger.runs.record(
+            "bf-1", manifest_bytes("bf-1"), product="fin.daily_revenue", table=TABLE, partitions=days, chunks=chunks,
+            parts={}, actor=ANA, body={},
+        )  # fmt: skip
+        bring(ledger, "bf-1", S.RUNNING)
+        assert not ledger.outcomes.repack("bf-1", [Chunk("", days, 4, 4, 1)], ANA, "all in one")
+        new = [Chunk("", days[:2], 2, 2, 1), Chunk("", days[2:], 2, 2, 2)]
+        assert ledger.outcomes.repack("bf-1", new, ANA, "larger")
+        assert [(one.wave, one.partitions) for one in ledger.progress.chunks("bf-1")] == [(1, days[:2]), (2, days[2:])]
+
     def test_a_chunk_that_waits_for_its_backoff_is_not_taken(self, ledger: Ledger):
         """The wait counts on the database's clock."""
         plan(ledger, chunks=1)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from errata.canonical import canonical_bytes
+from errata.canonical import canonical_bytes, sha256, to_plain
 from errata.ledger import AttemptRecord, Ledger, Owner, PublicationRecord, RunRecord, VerdictRecord
+from errata.ledger.store.standing import use_standing
+from errata.model.approval import QuorumStatus
 from errata.model.audit import Actor
+from errata.model.campaign.derivation import derive_manifest
 from errata.model.manifest import Chunk
 from errata.model.run import ANSWERED, RunState
+from unit.gate.manifests import manifest, target_pin
 
 ANA = Actor("ana", "ana-os", "workspace")
 BO = Actor("bo", "bo-os", "workspace")
@@ -147,3 +152,35 @@ def roll_back(ledger: Ledger, run_id: str, days: Sequence[str] = DAYS) -> Public
 
 def actions(ledger: Ledger, run_id: str | None = None) -> list[str]:
     return [entry.action for entry in ledger.audit.entries(run_id)]
+
+
+def cover(ledger: Ledger, name: str) -> RunRecord:
+    """A run under a standing approval."""
+    subject = {"product": "fin.daily_revenue"}
+    digest = ledger.standing.decide("fin.daily_revenue", subject, "bo", "approved", "every night", BO).digest
+    run, _ = ledger.runs.record(
+        name, manifest_bytes(name), product="fin.daily_revenue", table=TABLE, partitions=DAYS[:1], chunks=(), parts={},
+        actor=ANA, cover=lambda tx, made: use_standing(tx, made, digest, ANA, lambda *_: ""),
+    )  # fmt: skip
+    return run
+
+
+def seal_member(ledger: Ledger) -> RunRecord:
+    """A campaign of one member that was approved and started, and a model of dbt that was built after it."""
+    product = "fin.monthly"
+    pin = replace(target_pin(), table="lake.fin.monthly")
+    sealed = {"product": product, "after": [], "reads": [], "live_inputs": []}
+    sealed["manifest"] = to_plain(manifest(product=product, target=pin))
+    campaign = {"product": product, "reason": "late", "valid_for": "7d", "supersedes": None, "members": [sealed]}
+    found = {"as_of": "2026-02-15T00:00:00Z", "target": to_plain(pin), "inputs": {}, "reads": {}, "publications": {}}
+    found["compacted"] = {}
+    content = canonical_bytes(campaign)
+    ledger.campaigns.record("ca-1", content, parts={}, actor=ANA, body={"verdicts": {}, "notes": []})
+    ledger.campaigns.decide("ca-1", sha256(content), "approved", "", BO)
+    derived = canonical_bytes(derive_manifest(campaign, sha256(content), product, found))
+    run, _ = ledger.members.seal(
+        "ca-1", product, "bf-m", found, digest=sha256(derived), judge=lambda *_: QuorumStatus(counted=("bo",)),
+        parts={}, actor=ANA,
+    )  # fmt: skip
+    ledger.campaigns.record_step("ca-1", "fct", "built", b"{}", ANA, {})
+    return run

@@ -25,7 +25,8 @@ from sqlalchemy import Connection, Pool, event, text
 from errata.canonical import canonical_bytes, sha256
 from errata.errors import EngineError, ManifestTampered, StateRefused
 from errata.ledger import Ledger, entry_hash
-from errata.ledger.audit.chain import link_bytes, verify_chain
+from errata.ledger.audit.chain import link_bytes
+from errata.ledger.audit.chain_check import verify_chain
 from errata.ledger.audit.measurement_digest import digest_measurements
 from errata.ledger.db.database import Database
 from errata.model.audit import GENESIS

@@ -34,6 +34,7 @@ from unit.ledger.steps import (
     DAYS,
     adopt,
     bring,
+    cover,
     intend,
     judge,
     manifest_bytes,
@@ -42,6 +43,7 @@ from unit.ledger.steps import (
     publish,
     roll_back,
     run_in,
+    seal_member,
 )
 
 ILLEGAL_RUN_MOVES = [(a, b) for a, b in itertools.product(RunState, RunState) if b not in RUN_MOVES[a]]
@@ -70,6 +72,8 @@ def full(ledger: Ledger) -> Ledger:
     publish(ledger, "bf-1", DAYS[:2])
     roll_back(ledger, "bf-1", DAYS[:1])
     intend(ledger, "bf-1", DAYS[2:])
+    cover(ledger, "bf-8")
+    seal_member(ledger)
     return ledger
 
 

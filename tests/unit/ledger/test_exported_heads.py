@@ -16,7 +16,7 @@ from sqlalchemy import Connection, text
 
 from errata.canonical import canonical_bytes, to_plain
 from errata.ledger import Ledger, entry_hash
-from errata.ledger.audit.chain import verify_chain
+from errata.ledger.audit.chain_check import verify_chain
 from errata.ledger.db.database import Database
 from errata.ledger.schema.definition import audit
 from errata.model.audit import GENESIS, Actor, AuditEntry, Head

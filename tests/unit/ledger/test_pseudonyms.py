@@ -20,7 +20,7 @@ from unit.ledger.only import sqlite_only
 from unit.ledger.shell import Shell, refused
 from unit.ledger.steps import ANA, BO, DAYS, TABLE, plan, publish, run_in, settle
 
-WORDS = "I know the campaign, Quirrell told me"
+WORDS = "I know the tariff, Quirrell told me"
 WHO = Actor("quirrell-q", "quirrell-os", "workspace")
 
 
@@ -73,7 +73,7 @@ def test_no_row_but_the_subject_s_holds_a_name_or_what_was_typed(ledger: Ledger,
         if table is schema.subject:
             continue
         dump = str(shell.execute(f"SELECT * FROM {table.name}").fetchall())
-        for word in (WHO.person, WHO.os_user, "ana-os", "campaign"):
+        for word in (WHO.person, WHO.os_user, "ana-os", "tariff"):
             assert word not in dump, (table.name, word)
 
 
@@ -95,7 +95,7 @@ def test_an_erased_person_is_forgotten_and_the_chain_holds(ledger: Ledger):
     }
     shown = str(ledger.audit.readable_entries())
     assert WHO.person not in shown
-    assert "campaign" not in shown
+    assert "tariff" not in shown
     last = ledger.audit.readable_entries()[-1]
     assert (last.action, last.actor.person, last.body["reason"]) == ("person.erased", "ana", "asked for it")
     again = ledger.people.erase(done.pseudonym, "again", ANA)
@@ -122,7 +122,7 @@ def test_no_byte_of_an_erased_person_is_left_in_the_file(ledger: Ledger, url: st
     assert found(WHO.os_user)
     for name in (WHO.person, WHO.os_user, *(f"{WHO.person}-{number}" for number in range(40))):
         assert ledger.people.erase(name, "asked for it", ANA).remains == ""
-    assert [found(word) for word in (WHO.person, WHO.os_user, "campaign")] == [0, 0, 0]
+    assert [found(word) for word in (WHO.person, WHO.os_user, "tariff")] == [0, 0, 0]
     assert sum(file.read_bytes().count(secret) for file in path.parent.glob(f"{path.name}*")) == 0
     assert ledger.audit.verify().ok
 

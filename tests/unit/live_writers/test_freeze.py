@@ -26,7 +26,7 @@ from errata.workspace import RunContext
 from support.clock import stopped_clock
 from support.office import DAYS, Office, office
 from support.statements import watched_statements
-from unit.ledger.steps import publish
+from unit.ledger.steps import intend
 
 TABLE = "lake.fin.daily_revenue"
 FREEZES = Publish(on_live_write="freeze", freeze=Freeze(idle=600, at_most=3600))
@@ -103,19 +103,19 @@ def test_a_partition_that_was_written_after_all_is_held_no_longer(make: Make):
 
 
 def test_the_way_out_of_a_freeze_is_one_that_is_open(make: Make):
-    """A run that is partly published cannot be cancelled: who is turned away is not sent there."""
+    """Cancel frees the partitions, also of a run that is out in part; not while it is being published."""
     workspace = make()
     workspace.judged()
     with frozen(workspace):
         pass
     with pytest.raises(Frozen) as refused:
         workspace.client.frozen(TABLE, DAYS, wait="0s")
-    assert f'errata cancel {workspace.run.run_id} --reason "…"' in (refused.value.hint or "")
-    publish(workspace.ledger, workspace.run.run_id, DAYS[:1])
+    assert f'errata cancel {workspace.run.run_id} --reason "…" frees them' in (refused.value.hint or "")
+    intend(workspace.ledger, workspace.run.run_id, DAYS[:1])
     with pytest.raises(Frozen) as refused:
         workspace.client.frozen(TABLE, DAYS, wait="0s")
     assert "errata cancel" not in (refused.value.hint or "")
-    assert f"errata rollback {workspace.run.run_id} frees them" in (refused.value.hint or "")
+    assert f"errata publish {workspace.run.run_id} frees them" in (refused.value.hint or "")
 
 
 def test_other_policies_freeze_nothing(make: Make):

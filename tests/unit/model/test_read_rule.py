@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from errata.canonical import canonical_bytes, from_plain, to_plain
@@ -29,6 +29,7 @@ from errata.model.product import Input
 TIMES = (Grain.HOUR, Grain.DAY, Grain.MONTH, Grain.YEAR)
 NEAR_2026 = {grain: to_ordinal(grain, "2026-02-27T22"[: grain.width]) for grain in TIMES}
 SPREAD = {Grain.HOUR: 24 * 45, Grain.DAY: 800, Grain.MONTH: 40, Grain.YEAR: 5}
+FEW = 40  # an example may be a year of hours
 DURATIONS = ("0d", "1h", "5h", "1d", "2d", "30d", "1w", "1mo", "2mo", "13mo", "1y")
 
 
@@ -74,6 +75,7 @@ def cut(grain: Grain, moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H")[: grain.width]
 
 
+@settings(max_examples=FEW)
 @given(rules(), st.data())
 @example(ReadRule(Grain.DAY, Grain.DAY, back=Shift(months=1)), None)
 def test_an_input_partition_is_read_exactly_by_the_partitions_it_touches(rule: ReadRule, data: st.DataObject | None):
@@ -88,6 +90,7 @@ def test_an_input_partition_is_read_exactly_by_the_partitions_it_touches(rule: R
         assert (changed in rule.list_reads([name])) == (name in touched), (name, changed)
 
 
+@settings(max_examples=FEW)
 @given(rules(), st.data())
 def test_reads_are_the_widened_interval_by_the_calendar(rule: ReadRule, data: st.DataObject):
     """What is read agrees with the calendar of the standard library, month ends included."""
@@ -95,6 +98,7 @@ def test_reads_are_the_widened_interval_by_the_calendar(rule: ReadRule, data: st
     assert (other in rule.list_reads([product])) == is_read(rule, product, other, rule.input_grain)
 
 
+@settings(max_examples=FEW)
 @given(rules(), st.sampled_from(TIMES), st.data())
 def test_a_change_of_another_grain_touches_what_reads_a_part_of_it(rule: ReadRule, grain: Grain, data: st.DataObject):
     """The changed partitions may be those of the product that makes the input, whatever its grain."""
@@ -102,6 +106,7 @@ def test_a_change_of_another_grain_touches_what_reads_a_part_of_it(rule: ReadRul
     assert (product in rule.list_touched([changed], grain)) == is_read(rule, product, changed, grain)
 
 
+@settings(max_examples=FEW)
 @given(rules(), st.data())
 def test_many_changes_touch_what_each_of_them_touches(rule: ReadRule, data: st.DataObject):
     """Ranges and gaps give the same partitions as one change at a time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from errata.model.product import Freeze, Groups, Merge, Publish
+from errata.model.product import Freeze, Merge, Publish, Waves
 from errata.project import load_project
 from unit.project.conftest import PRODUCT, Write
 from unit.project.test_load import problems_of
@@ -26,8 +26,9 @@ def publishing(text: str, product: str = PRODUCT) -> str:
             Publish("merge", Merge("updated_at", "is_deleted")),
         ),
         ("{corrections: lake.fin.c}", Publish(corrections="lake.fin.c")),
-        ("{groups: {size: 7, hold: 30min}}", Publish(groups=Groups(7, "30min"))),
-        ("{groups: {size: 7, hold: 30min, order: oldest}}", Publish(groups=Groups(7, "30min", "oldest"))),
+        ("{waves: {size: 7}}", Publish(waves=Waves("7"))),
+        ("{waves: {size: 7, pause: 30min}}", Publish(waves=Waves("7", "30min"))),
+        ("{waves: {size: 30d, pause: 30min, order: oldest}}", Publish(waves=Waves("30d", "30min", "oldest"))),
         ("{on_live_write: freeze}", Publish(on_live_write="freeze", freeze=Freeze(3600, 28_800))),
         (
             "{on_live_write: freeze, freeze: {idle: 10min, at_most: 2h}}",
@@ -52,19 +53,27 @@ def test_a_mode_is_read_with_what_belongs_to_it(write: Write, section: str, expe
     "section, said",
     [
         ("{mode: overwrite}", "expected"),
-        ("{groups: {size: 7, hold: 30m}}", "expected a whole number and s, min, h or d, such as 30min"),
+        ("{waves: {size: 7, pause: 30m}}", "expected a whole number and s, min, h or d, such as 30min"),
         (
             "{mode: append, merge: {version: v}}",
             'the key "merge" was refused in publish; it is for mode merge, not append',
         ),
         ("{mode: merge, merge: {version: account_id}}", "expected a column outside the key"),
         ("{mode: merge, merge: {newest: v}}", "newest"),
-        ("{groups: {size: 7}}", "hold"),
-        ("{groups: {size: 0, hold: 1h}}", "expected a whole number from 1"),
-        ("{groups: {size: 7, hold: 0s}}", "expected a whole number and s, min, h or d, such as 30min, at most 30d"),
-        ("{groups: {size: 7, hold: 31d}}", "at most 30d"),
-        ("{groups: {size: 7, hold: 1mo}}", "such as 30min"),
-        ("{groups: {size: 7, hold: 1h, order: random}}", "order"),
+        ("{waves: {pause: 1h}}", "size"),
+        ("{waves: {size: 0}}", "expected a number of partitions, at least 1, or a whole number and h, d, w, mo or y"),
+        ("{waves: {size: 6h}}", "duration '6h' was refused; expected whole days"),
+        ("{waves: {size: 7, release: none}}", "none was refused; a run without a person needs publish.manual: false"),
+        ("{waves: {size: 7, release: first}}", 'first needs the key "within"'),
+        ("{waves: {size: 7, within: {rows: 5%}}}", "it is for release: first"),
+        (
+            "{waves: {size: 7, release: first, within: {sum(nothing): 5%}}}",
+            "sum(nothing) was refused; expected rows, or the metric of a compare rule",
+        ),
+        ("{groups: {size: 7, hold: 1h}}", "groups"),
+        ("{waves: {size: 7, pause: 31d}}", "at most 30d"),
+        ("{waves: {size: 7, pause: 1mo}}", "such as 30min"),
+        ("{waves: {size: 7, order: random}}", "order"),
         ("{on_live_write: overwrite}", "expected one of conflict, freeze, live_wins"),
         ("{freeze: {idle: 1h}}", "it is for on_live_write: freeze"),
         (

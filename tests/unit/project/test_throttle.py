@@ -16,7 +16,7 @@ throttle:
   rows_per_minute: 2000000
   bytes_per_minute: 1GiB
   commits_per_hour: 60
-  wave: {chunks: 10, pause: 5min}
+  burst: {chunks: 10, pause: 5min}
   hours: ["22:00-06:00", "12:00-24:00"]
   zone: Europe/Berlin
   pool: nightly
@@ -54,7 +54,7 @@ def test_a_throttle_says_every_limit(write: Write):
         rows_per_minute=2_000_000,
         bytes_per_minute=2**30,
         commits_per_hour=60,
-        wave=10,
+        burst=10,
         pause_seconds=300,
         hours=("22:00-06:00", "12:00-24:00"),
         zone="Europe/Berlin",
@@ -65,10 +65,10 @@ def test_a_throttle_says_every_limit(write: Write):
 
 def test_a_product_overrides_the_throttle_key_by_key(write: Write):
     """A product that wants fewer chunks keeps the hours of the project."""
-    project = load_project(write(also=FULL, extra="throttle: {chunks: 1, wave: {chunks: 3, pause: 10s}}\n"))
+    project = load_project(write(also=FULL, extra="throttle: {chunks: 1, burst: {chunks: 3, pause: 10s}}\n"))
     found = project.products["fin.daily_revenue"].throttle
     assert found is not None
-    assert (found.chunks, found.wave, found.pause_seconds) == (1, 3, 10)
+    assert (found.chunks, found.burst, found.pause_seconds) == (1, 3, 10)
     assert (found.cores, found.hours, found.zone) == (8, ("22:00-06:00", "12:00-24:00"), "Europe/Berlin")
     assert load_project(write(also=FULL)).products["fin.daily_revenue"].throttle is None
 
@@ -78,14 +78,14 @@ def test_a_product_overrides_the_throttle_key_by_key(write: Write):
     [
         ("chunks: 0", "throttle.chunks: expected a whole number from 1; found 0"),
         ("chunk: 2", 'unknown key "chunk" in throttle; nearest valid key: "chunks"'),
-        ("wave: {chunks: 3}", 'missing key "pause" in throttle.wave'),
+        ("burst: {chunks: 3}", 'missing key "pause" in throttle.burst'),
         (
-            "wave: {chunks: 3, pause: 5m}",
-            'throttle.wave.pause: expected a whole number and s, min, h or d, such as 5min; found "5m"',
+            "burst: {chunks: 3, pause: 5m}",
+            'throttle.burst.pause: expected a whole number and s, min, h or d, such as 5min; found "5m"',
         ),
         (
-            "wave: {chunks: 3, pause: 0s}",
-            'throttle.wave.pause: expected a whole number and s, min, h or d, such as 5min; found "0s"',
+            "burst: {chunks: 3, pause: 0s}",
+            'throttle.burst.pause: expected a whole number and s, min, h or d, such as 5min; found "0s"',
         ),
         ("hours: []", "throttle.hours: expected at least 1 entry"),
         (

@@ -224,15 +224,15 @@ def test_what_was_taken_back_is_said_on_top():
     assert "the bank asks to wait" in told
 
 
-def test_a_run_that_goes_in_groups_says_which_are_out_and_which_is_next():
+def test_a_run_that_goes_in_waves_says_which_are_out_and_which_is_next():
     """A reviewer of a part sees that it is a part, and when readers get the rest."""
-    told = words(report(state="part_published", groups=samples.groups()))
-    assert "lets readers see 14 partitions at most at a time, newest first, with 1h between two groups" in told
-    assert "The next group may go at 2026-02-15 11:41 UTC." in told
+    told = words(report(state="part_published", waves=samples.waves(), turn=samples.turn()))
+    assert "The run is published in 4 waves, newest first, with 1h between two waves" in told
+    assert "The next wave may go at 2026-02-15 11:41 UTC." in told
     assert "in one commit" not in told
-    stopped = words(report(state="part_published", groups=samples.groups(stopped="paused by ana")))
-    assert "No group is published: paused by ana." in stopped
-    assert "Groups" not in words(report())
+    stopped = words(report(state="part_published", waves=samples.waves(), turn=samples.turn(stopped="paused by ana")))
+    assert "No wave is published: paused by ana." in stopped
+    assert "Waves" not in words(report())
 
 
 def test_rules_that_are_not_fine_come_first_and_are_folded():

@@ -96,6 +96,7 @@ class Small:
         self.manifest = SimpleNamespace(
             order="newest", inputs=(), partitions=DAYS, overrides=(), product="p",
             target=SimpleNamespace(grain=Grain.DAY), limits=SimpleNamespace(max_usd=None),
+            publish=SimpleNamespace(on_live_write="conflict"),
         )  # fmt: skip
         self.project = SimpleNamespace(
             chunk_bytes=1, core_hour_usd="0", throttle=Throttle(), spark_master="local[1]", spark_conf={}
@@ -144,7 +145,7 @@ def small(tmp_path: Path) -> Iterator[Small]:
         yield Small(ledger)
 
 
-@pytest.mark.parametrize("throttle", [Throttle(chunks=1), Throttle(wave=1), Throttle(commits_per_hour=100, chunks=1)])
+@pytest.mark.parametrize("throttle", [Throttle(chunks=1), Throttle(burst=1), Throttle(commits_per_hour=100, chunks=1)])
 def test_a_limit_does_not_keep_the_chunk_of_a_dead_worker(small: Small, throttle: Throttle) -> None:
     """What its worker left counts as in flight until another worker looks after it, however tight the limits."""
     attempt = small.ledger.chunks.claim(RUN, ELSEWHERE, lease_seconds=0.0, actor=ANA, is_dead=lambda _: False)

@@ -78,15 +78,15 @@ def test_commits_per_hour_count_what_is_in_flight() -> None:
     assert held.until_ms == ends[0] + HOUR
 
 
-def test_between_waves_there_is_a_pause() -> None:
-    """A wave ends, nothing starts for the pause, then the next wave may."""
-    waves = Throttle(wave=2, pause_seconds=300)
-    assert check_throttle(waves, pace(adopted=2, running=1)) is None
-    assert check_throttle(waves, pace(adopted=3, running=1)) is not None
-    held = check_throttle(waves, pace(adopted=2, last_ended_ms=NOON - MINUTE))
+def test_between_bursts_there_is_a_pause() -> None:
+    """A burst ends, nothing starts for the pause, then the next burst may."""
+    bursts = Throttle(burst=2, pause_seconds=300)
+    assert check_throttle(bursts, pace(adopted=2, running=1)) is None
+    assert check_throttle(bursts, pace(adopted=3, running=1)) is not None
+    held = check_throttle(bursts, pace(adopted=2, last_ended_ms=NOON - MINUTE))
     assert held is not None
     assert held.until_ms == NOON + 4 * MINUTE
-    assert check_throttle(waves, pace(adopted=2, last_ended_ms=NOON - 6 * MINUTE)) is None
+    assert check_throttle(bursts, pace(adopted=2, last_ended_ms=NOON - 6 * MINUTE)) is None
 
 
 @pytest.mark.parametrize(

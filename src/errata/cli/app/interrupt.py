@@ -42,7 +42,7 @@ _CHANGE_MAIN = frozenset({"publish", "rollback", "--publish"})
 def describe_interrupt(words: Sequence[str], under_way: Collection[str]) -> str:
     """What the first Ctrl-C does to this command; empty for a command that is over in a moment. Pure.
 
-    ``under_way`` are the chunks in progress, or the group that ``publish --wait`` waits for.
+    ``under_way`` are the chunks in progress, or the wave that ``publish --wait`` waits for.
 
     >>> describe_interrupt(["run", "bf-1"], ["c0001", "c0002"])[:58]
     'interrupted: waiting for c0001 and c0002 to stop; a commit'

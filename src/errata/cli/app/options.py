@@ -10,7 +10,10 @@ import typer
 
 from errata.errors import UsageError
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="Run id, or any part of it that is unique.")]
+DECLINED = 1
+"""Exit code when the person answers no."""
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="Run or campaign: id, or a unique part.")]
 Partitions = Annotated[
     str | None,
     typer.Option(
@@ -18,6 +21,10 @@ Partitions = Annotated[
         metavar="LIST",
         help="Only these, inclusive: 2026-01-03,2026-01-10..2026-01-14 (default: all).",
     ),
+]
+
+Wave = Annotated[
+    int | None, typer.Option("--wave", metavar="N", min=1, help="Only this wave of the run (default: what is next).")
 ]
 
 BreakGlass = Annotated[

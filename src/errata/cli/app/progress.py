@@ -30,7 +30,7 @@ class _EtaColumn(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         done, total, elapsed = task.completed, task.total or 0, task.finished_time or task.elapsed or 0.0
-        # chunks finished before, or a hold, say nothing about the speed of the rest
+        # chunks finished before, or a pause, say nothing about the speed of the rest
         if task.finished or not done or not task.fields["rows"]:
             return Text(format_clock(elapsed))
         return Text(f"ETA {format_clock(elapsed / done * (total - done))}")

@@ -53,16 +53,20 @@ def live_write(
     name: Annotated[
         str | None, typer.Option("--name", metavar="JOB", help="Name of the job (default: the program).")
     ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Record what the job reads and writes, for errata stale.")
+    ] = False,
 ) -> int:
     """Run a program that writes partitions, unless they are frozen.
 
     Returns the program's exit code, or 3 without starting it when a correction freezes the partitions. A correction
-    that starts in the meantime waits until the program has ended.
+    that starts in the meantime waits until the program has ended. With --report, the commits of the program must say
+    who made them: snapshot property errata.live, or an application name, equal to --name.
 
     Example: errata live write lake.fin.daily_revenue --partitions 2026-03-01 -- spark-submit daily.py 2026-03-01
     """
     with session.client() as client, client.writing(
-        table, partitions, wait=wait, name=name or program[0], as_=session.person
+        table, partitions, wait=wait, name=name or program[0], report=report, as_=session.person
     ):  # fmt: skip
         return _run_program(program)
 

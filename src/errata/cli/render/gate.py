@@ -37,7 +37,7 @@ def render_validation(view: ValidateView, width: int) -> list[str]:
     for late in view.late_inputs:
         lines += ["", *wrap(late.text("value"), width, "  ! ")]
     if not view.passed and not is_over:
-        lines += _render_way_out(groups, width)
+        lines += _render_way_out(groups, view.wave, width)
     if view.release_digest or (view.single_user and not is_over):
         lines += ["", *render_released(view.release_digest, None, width), *render_mode(view.single_user)]
     return lines
@@ -109,7 +109,8 @@ def _format_accepted(result: Result) -> str:
     return f"accepted by {result['accepted_by']}" if result.get("accepted_by") else ""
 
 
-def _render_way_out(groups: Mapping[str, Sequence[Result]], width: int) -> list[str]:
+def _render_way_out(groups: Mapping[str, Sequence[Result]], wave: int, width: int) -> list[str]:
+    unpublished = "main is unchanged" if wave == 1 else f"wave {wave} is not published"
     blocked = [name for name, found in groups.items() if any(r.get("level") == "block" for r in found)]
     warned = [
         name
@@ -118,7 +119,7 @@ def _render_way_out(groups: Mapping[str, Sequence[Result]], width: int) -> list[
     ]
     lines = [""]
     if blocked:
-        lines += wrap(f"blocked by {', '.join(blocked)}: cannot be accepted; main is unchanged", width)
+        lines += wrap(f"blocked by {', '.join(blocked)}: cannot be accepted; {unpublished}", width)
     if warned:
-        lines += wrap(f"warned by {', '.join(warned)}: an approver may accept each by name; main is unchanged", width)
+        lines += wrap(f"warned by {', '.join(warned)}: an approver may accept each by name; {unpublished}", width)
     return lines if len(lines) > 1 else []

@@ -33,7 +33,6 @@ from errata.text.numbers import (
     format_size,
     plural,
 )
-from errata.views.plan import ExplainedPlanView
 
 if TYPE_CHECKING:
     from errata.views import ApprovalView, ChunkView, DecisionView, InputView, PlanView
@@ -65,6 +64,8 @@ def render_plan(view: PlanView, width: int, *, already: bool = False) -> list[st
 
 def _render_stages(view: PlanView, width: int) -> list[str]:
     """What each stage of the run reads and writes."""
+    from errata.views.plan import ExplainedPlanView
+
     lines: list[str] = []
     for n, stage in enumerate(view.stages if isinstance(view, ExplainedPlanView) else (), 1):
         lines.append(f"  {n}. {stage.name}: {stage.command}")

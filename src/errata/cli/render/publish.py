@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from errata.cli.render.approval import render_break_glass, render_mode, render_released
 from errata.cli.render.calendar import to_state_word
-from errata.cli.render.groups import render_upcoming
 from errata.cli.render.hazard import render_hazard
 from errata.cli.render.layout import flow, render_warnings, wrap
 from errata.cli.render.publish_settings import describe_action
 from errata.cli.render.throttle import format_partitions
+from errata.cli.render.waves import render_upcoming
 from errata.model.partition import Grain, format_partition_list
 from errata.text.numbers import format_duration, format_moment, plural
 
@@ -35,7 +35,7 @@ def render_publish(view: PublishView, width: int) -> list[str]:
     lines += [f"  {line}" for line in render_mode(view.single_user)]
     if view.undo_until:
         lines.append(f"  undo until {format_moment(view.undo_until)[:10]}: {_rollback_command(view.run_id)}")
-    return lines + [f"  {line}" for line in render_upcoming(view.groups, view.grain, width - 2)]
+    return lines + [f"  {line}" for line in render_upcoming(view.waves, view.turn, view.grain, width - 2)]
 
 
 def _render_landed(view: PublishView | RollbackView, word: str, took: str, width: int) -> list[str]:
@@ -47,11 +47,10 @@ def _render_landed(view: PublishView | RollbackView, word: str, took: str, width
     return lines + (wrap(format_partitions(view.grain, view.partitions), width, "  ") if view.partitions else [])
 
 
-def _list_groups_left(status: StatusView) -> tuple[tuple[str, ...], ...]:
-    """Partitions of the remaining groups, next first."""
-    groups = status.groups
-    left = groups.groups[groups.next - 1 :] if groups is not None and groups.next else ()
-    return tuple(group.partitions for group in left if group.state in ("waiting", "part_published"))
+def _list_waves_left(status: StatusView) -> tuple[tuple[str, ...], ...]:
+    """Partitions of the remaining waves, next first."""
+    left = status.waves[status.turn.next - 1 :] if status.turn is not None and status.turn.next else ()
+    return tuple(wave.partitions for wave in left if wave.state in ("validated", "part_published"))
 
 
 def _rollback_command(run_id: str) -> str:
@@ -87,20 +86,20 @@ def render_confirmation(
 ) -> list[str]:
     """What publish, rollback or cancel is about to do, shown before the question.
 
-    ``wait``: all remaining groups, one after the other.
+    ``wait``: all remaining waves, one after the other.
     """
     lines = flow([plan.run_id, f"state {(status.state or plan.state).replace('_', ' ')}"], width)
     lines += wrap(describe_action(deed, plan.table, plan.publish), width)
-    groups = _list_groups_left(status)[: None if wait else 1] if deed == "publish" else ()
-    names = tuple(name for group in groups for name in group) or plan.partitions
+    waves = _list_waves_left(status)[: None if wait else 1] if deed == "publish" else ()
+    names = tuple(name for wave in waves for name in wave) or plan.partitions
     scope = partitions or format_partitions(plan.grain, names)
-    steps = f" in {len(groups)} groups" if len(groups) > 1 else ""
+    steps = f" in {len(waves)} waves" if len(waves) > 1 else ""
     number = "" if partitions else f"{plural(len(names), 'partition')}{steps}: "
     lines += wrap(number + scope, width, "  ")
     counted = Counter(to_state_word(part.state) for part in status.partitions)
     lines += flow((f"{number} {word}" for word, number in counted.items()), width, "  now ")
     if deed == "publish":
-        lines += [f"  {line}" for line in render_upcoming(status.groups, "", width - 2)]
+        lines += [f"  {line}" for line in render_upcoming(status.waves, status.turn, "", width - 2)]
     lines += wrap(reason or plan.reason, width, "  reason ")
     for one in status.accepted if deed == "publish" else ():
         lines += wrap(one["why"], width, f"  warning {one['check']} accepted by {one['person']}: ")

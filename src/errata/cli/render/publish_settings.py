@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from errata.cli.render.groups import describe_groups
+from errata.cli.render.waves import describe_waves
 from errata.text.numbers import format_duration
 
 
@@ -29,8 +29,8 @@ def describe_action(deed: str, table: str, publish: Mapping[str, Any]) -> str:
 
 def describe_publish(publish: Mapping[str, Any]) -> list[str]:
     """The mode in words; nothing for a replacement of partitions, which the line before already states."""
-    groups = describe_groups(publish["groups"]) if publish.get("groups") else []
-    return [*_describe_mode(publish), *groups, *_describe_side_tables(publish)]
+    waves = describe_waves(publish["waves"]) if publish.get("waves") else []
+    return [*_describe_mode(publish), *waves, *_describe_side_tables(publish)]
 
 
 def describe_live_writes(publish: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.approval import render_break_glass, render_mode, render_quorum, render_released
 from errata.cli.render.calendar import SIGNS, render_calendar, to_state_word
-from errata.cli.render.groups import render_groups
 from errata.cli.render.hazard import render_hazard
 from errata.cli.render.layout import flow, format_columns, format_labelled, render_next, render_warnings, wrap
 from errata.cli.render.plan import render_approvals
@@ -15,6 +14,7 @@ from errata.cli.render.preview import render_preview_name
 from errata.cli.render.quarantine import render_input_rows
 from errata.cli.render.run import format_counts, render_failure
 from errata.cli.render.throttle import ORDER_WORDS, format_partitions
+from errata.cli.render.waves import render_waves
 from errata.text.numbers import (
     format_count,
     format_duration,
@@ -36,7 +36,12 @@ def render_status(view: StatusView, width: int) -> list[str]:
     """One run if the view has one, otherwise the list."""
     if view.run_id:
         return render_run_status(view, width)
-    return [*render_mode(view.single_user), *render_runs(view.runs, width)]
+    lines = [*render_mode(view.single_user)]
+    if view.campaigns:
+        from errata.cli.render.campaign import render_campaign_lines
+
+        lines += [*render_campaign_lines(view.campaigns, view.reserved, width), ""]
+    return lines + render_runs(view.runs, width)
 
 
 def render_runs(runs: tuple[RunLine, ...], width: int) -> list[str]:
@@ -61,6 +66,7 @@ def render_run_status(view: StatusView, width: int) -> list[str]:
         (view.state or "").replace("_", " "),
         view.product or "",
         ORDER_WORDS.get(view.order, ""),
+        f"member of {view.campaign}" if view.campaign else "",
     ]
     lines = flow(head, width)
     if view.chunks:
@@ -79,8 +85,8 @@ def render_run_status(view: StatusView, width: int) -> list[str]:
     decided += [*render_break_glass(view.break_glass, width), *render_mode(view.single_user)]
     if view.approvals or decided:
         lines += ["", *render_approvals(view.approvals, width), *decided]
-    if view.groups or view.dark:
-        lines += ["", *render_groups(view.groups, view.grain, width), *render_preview_name(view.dark, width)]
+    if view.turn or view.dark:
+        lines += ["", *render_waves(view.waves, view.turn, view.grain, width), *render_preview_name(view.dark, width)]
     if view.publications:
         lines.append("")
         for publication in view.publications:

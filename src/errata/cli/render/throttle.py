@@ -56,7 +56,7 @@ def _describe_throttle(view: PlanView) -> list[str]:
         "rows_per_minute": f"{format_count(said.get('rows_per_minute', 0))} rows/min",
         "bytes_per_minute": f"{format_size(said.get('bytes_per_minute', 0))}/min",
         "commits_per_hour": f"{plural(said.get('commits_per_hour', 0), 'commit')}/h",
-        "wave": f"{pause} pause after every {plural(said.get('wave', 0), 'chunk')}",
+        "burst": f"{pause} pause after every {plural(said.get('burst', 0), 'chunk')}",
         "hours": f"{', '.join(said.get('hours', ()))} {said.get('zone', 'UTC')}",
     }
     return [text for key, text in worded.items() if key in said]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from errata.approval.permissions import require_role
 from errata.commands.situation import hint_next_step
 from errata.errors import StateRefused
+from errata.ledger import PartitionState
 from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.run import RUN_MOVES, RunState
-from errata.publishing.groups import set_groups_running
+from errata.publishing.waves import set_waves_going
 from errata.text.escape import require_reason
+from errata.text.numbers import plural
 from errata.views import StateView
 from errata.workspace import Workspace
 
@@ -20,23 +23,25 @@ S = RunState
 
 @hint_next_step
 def pause(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
-    """Pause a run: no new chunk is claimed and no further group published; running chunks finish."""
-    return set_groups_running(workspace, actor, run_id, going=False) or _move_run(
+    """Pause a run: no new chunk is claimed and no further wave published; running chunks finish."""
+    return set_waves_going(workspace, actor, run_id, going=False) or _move_run(
         workspace, actor, run_id, S.PAUSED, {S.RUNNING}, "pause"
     )
 
 
 @hint_next_step
 def resume(workspace: Workspace, actor: Actor, run_id: str) -> StateView:
-    """Resume a run: chunks may be claimed and groups published again."""
-    return set_groups_running(workspace, actor, run_id, going=True) or _move_run(
+    """Resume a run: chunks may be claimed and waves published again."""
+    return set_waves_going(workspace, actor, run_id, going=True) or _move_run(
         workspace, actor, run_id, S.RUNNING, {S.PAUSED}, "resume"
     )
 
 
 @hint_next_step
 def cancel(workspace: Workspace, actor: Actor, run_id: str, reason: str, *, now: bool = False) -> StateView:
-    """End a run that is not published; ``errata cleanup`` removes its staged output, and main was never touched.
+    """End a run: what is not published never will be, and ``errata cleanup`` removes its staged output.
+
+    What readers have already stays; the view says how to roll it back.
 
     The audit log keeps the reason. Running chunks finish; with ``now`` they are taken from their workers, which stop
     their Spark jobs at the next heartbeat.
@@ -53,6 +58,10 @@ def cancel(workspace: Workspace, actor: Actor, run_id: str, reason: str, *, now:
     # after the move, so that no other worker claims a reclaimed chunk
     if now:
         workspace.ledger.chunks.reclaim(view.run_id, actor=actor, reason="cancelled")
+    states = workspace.ledger.partitions.states(view.run_id).values()
+    if out := sum(state is PartitionState.ACCEPTED for state in states):
+        note = f"{plural(out, 'partition')} stay published; to restore the previous data: errata rollback {view.run_id}"
+        return replace(view, note=f'{note} --reason "…"')
     return view
 
 

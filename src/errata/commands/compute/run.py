@@ -8,12 +8,15 @@ and lease.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from errata.approval.break_glass import raise_alarm
 from errata.approval.permissions import require_role
 from errata.approval.quorum import require_approvals
 from errata.canonical import to_plain
+from errata.commands.compute.wave_stream import WaveStream, publish_beside
 from errata.commands.look.run_list import counts_view
 from errata.commands.plan.show import failures_view
 from errata.commands.situation import hint_next_step, suggest_steps
@@ -22,7 +25,7 @@ from errata.failpoints import failpoint
 from errata.ledger import ChunkCounts, RunRecord, current_owner
 from errata.ledger.records import map_partitions_to_chunks
 from errata.live_writers.freeze import freeze_partitions, refuse_live_writes
-from errata.live_writers.rebase import tag_newest_rebase
+from errata.live_writers.rebase import tag_rebases
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.product import Role
@@ -30,10 +33,12 @@ from errata.model.product.throttle import Throttle
 from errata.model.rebase import Rebase
 from errata.model.refs import RUN_DAYS, run_branch
 from errata.model.run import ChunkState, RunState
+from errata.model.waves import WaveState, derive_run_state, list_waves
 from errata.publishing.messages import plan_again_command
 from errata.publishing.recovery import recover_open_intents
 from errata.publishing.selection import read_refs
 from errata.publishing.sweep import sweep_refs
+from errata.publishing.waves import wave_views
 from errata.views import RunView
 from errata.worker.attempt import RunJob
 from errata.worker.canary import refuse_rejected_canary
@@ -57,8 +62,12 @@ def run_chunks(
     parallel: int,
     max_chunks: int | None,
     owner_name: str | None = None,
+    publish: bool = False,
 ) -> RunView:
-    """Compute chunks until none is left to claim; safe to start on any host, any number of times."""
+    """Compute chunks until none is left to claim; safe to start on any host, any number of times.
+
+    ``publish``: judge and publish each wave while later ones are computed.
+    """
     started = time.monotonic()
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.OPERATOR,), "run", run.run_id)
@@ -67,23 +76,61 @@ def run_chunks(
     context = workspace.open_run(run.run_id, actor)
     run = context.run
     refuse_rejected_canary(workspace, run)
+    work = _Work(parallel, max_chunks, owner_name, started)
+    if publish and len(list_waves(context.manifest)) > 1:
+        return _compute_and_publish(context, work)
     if run.state in _COMPUTED_STATES:
         return _run_view(workspace, run, already=True, started=started)
+    with _start(context) as context:
+        return _pass_to_gate(context, started) if not context.manifest.chunks else _join_run(context, work)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """How much a worker does, and since when."""
+
+    parallel: int
+    max_chunks: int | None
+    owner_name: str | None
+    started: float
+
+
+@contextmanager
+def _start(context: RunContext) -> Iterator[RunContext]:
+    """The run, started if it was not, with its partitions frozen if the plan says so."""
+    run = context.run
     if run.state is S.APPROVED:  # before the freeze blocks any live job
         require_approvals(context, "run")
     with freeze_partitions(context) as just_now:
         if just_now:  # cooperating live jobs stay out from here on, so one check covers the time since the plan
             refuse_live_writes(context)
-        if run.state is not S.RUNNING:
-            context = replace(context, run=start_run(context))
-        if not context.manifest.chunks:
-            return _pass_to_gate(context, started)
-        return _join_run(context, parallel, max_chunks, owner_name, started)
+        yield context if run.state is S.RUNNING else replace(context, run=start_run(context))
 
 
-def _join_run(
-    context: RunContext, parallel: int, max_chunks: int | None, owner_name: str | None, started: float
-) -> RunView:
+def _compute_and_publish(context: RunContext, work: _Work) -> RunView:
+    """Judge and publish each wave as soon as it is computed, until nothing more may go."""
+    stream = WaveStream(context.workspace, context.actor, context.run_id)
+    already = context.run.state in _COMPUTED_STATES and not stream.drain()
+    while (context := context.reload()).run.state not in _COMPUTED_STATES:
+        already = False
+        with _start(context) as started:
+            with publish_beside(stream):
+                _join_run(started, work)
+            stream.drain()
+        if work.max_chunks is not None or not _is_rebased(context):
+            break
+    return _run_view(context.workspace, context.reload().run, already=already, started=work.started)
+
+
+def _is_rebased(context: RunContext) -> bool:
+    """Whether a live write won after this worker had found nothing left to compute."""
+    run, counts = context.reload().run, context.ledger.progress.counts(context.run_id)
+    waves = context.ledger.waves.list(context.run_id)
+    is_rejected = any(wave.state is WaveState.REJECTED for wave in waves)
+    return run.state is S.RUNNING and bool(counts.pending) and not is_rejected
+
+
+def _join_run(context: RunContext, work: _Work) -> RunView:
     failpoint("run.after_start")
     # the limits first, because the cores of a session are fixed when it starts
     product = context.workspace.project.products.get(context.manifest.product)
@@ -92,7 +139,7 @@ def _join_run(
     context.engines.start_early()
     rebases = context.ledger.rebases.list(context.run_id)
     _require_pins(context, rebases)
-    tag_newest_rebase(context.workspace, context.actor, context.run)
+    tag_rebases(context.workspace, context.actor, context.run)
     _prepare_branch(context)
     sweep_refs(context.workspace, context.actor, context.run.table)
     progress = context.workspace.progress(
@@ -103,10 +150,9 @@ def _join_run(
         context.actor,
         context.run,
         context.manifest,
-        _read_parts(context.workspace, context.manifest, rebases),
+        _read_parts(context.workspace, context.manifest),
         progress,
         context.workspace.project.attempts,
-        rebases,
     )
     chunks = context.ledger.progress.chunks(context.run_id)
     done = {chunk.chunk_id for chunk in chunks if chunk.state is ChunkState.DONE}
@@ -121,11 +167,13 @@ def _join_run(
         )
     try:
         check_determinism(job)
-        owner = current_owner(owner_name)
-        work_until_done(job, owner, parallel=parallel, max_chunks=max_chunks, throttle=throttle, health=health)
+        owner = current_owner(work.owner_name)
+        work_until_done(
+            job, owner, parallel=work.parallel, max_chunks=work.max_chunks, throttle=throttle, health=health
+        )
     finally:
         progress.close()
-    return _finish_run(job, started)
+    return _finish_run(job, work.started)
 
 
 def _pass_to_gate(context: RunContext, started: float) -> RunView:
@@ -196,10 +244,9 @@ def _prepare_branch(context: RunContext) -> None:
         context.ledger.guards.record(target.table_uuid, guard, context.actor, target.table)
 
 
-def _read_parts(workspace: Workspace, manifest: Manifest, rebases: tuple[Rebase, ...]) -> dict[str, bytes]:
+def _read_parts(workspace: Workspace, manifest: Manifest) -> dict[str, bytes]:
     """The code zip and the pinned file lists, by digest."""
-    pins = (*manifest.inputs, *(pin for rebase in rebases for pin in rebase.inputs))
-    digests = [manifest.code.zip_digest, *(pin.files_part for pin in pins if pin.files_part)]
+    digests = [manifest.code.zip_digest, *(pin.files_part for pin in manifest.inputs if pin.files_part)]
     return {digest: workspace.ledger.parts.get(digest) for digest in digests}
 
 
@@ -211,7 +258,12 @@ def _record_end_state(job: RunJob) -> tuple[RunRecord, ChunkCounts]:
     try:
         if run.state is S.RUNNING and counts.done == counts.total:
             failpoint("run.before_staged")
-            run = workspace.ledger.runs.move(run.run_id, S.STAGED, actor=actor, body={"rows": counts.rows})
+            # waves may have been judged and be out by now; whatever happens to one from here on moves the run itself
+            waves = workspace.ledger.waves.list(run.run_id)
+            state = S.STAGED if len(waves) == 1 else derive_run_state([wave.state for wave in waves])
+            run = workspace.ledger.runs.move(
+                run.run_id, state, actor=actor, expect={S.RUNNING}, body={"rows": counts.rows}
+            )
         elif run.state is S.RUNNING and not counts.running and (not counts.pending or is_blocked(job)):
             body = {"failed": counts.failed + counts.quarantined}
             run = workspace.ledger.runs.move(run.run_id, S.FAILED, actor=actor, body=body)
@@ -262,5 +314,6 @@ def _run_view(workspace: Workspace, run: RunRecord, *, already: bool, started: f
         round(time.monotonic() - started, 3),
         str(workspace.engines.log),
         failures_view(workspace.ledger.progress.chunks(run.run_id)),
-        workspace.ledger.runs.manifest(run.run_id).kind,
+        kind=workspace.ledger.runs.manifest(run.run_id).kind,
+        waves=wave_views(workspace, run, workspace.ledger.waves.list(run.run_id)),
     )

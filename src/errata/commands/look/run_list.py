@@ -7,15 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from errata.ledger import ChunkCounts, RunRecord
+from errata.ledger import CampaignRecord, ChunkCounts, RunRecord
 from errata.views import RunCounts, RunLine, StatusView
+from errata.views.campaign import CampaignLine, ReservationView
 from errata.workspace import Workspace
 
 
 def list_runs(workspace: Workspace) -> StatusView:
     """All runs of the ledger."""
-    runs = workspace.ledger.read_together(lambda: run_lines(workspace, workspace.ledger.runs.list()))
-    return StatusView(runs=runs, single_user=workspace.project.single_user)
+    return workspace.ledger.read_together(lambda: _list_runs(workspace))
+
+
+def _list_runs(workspace: Workspace) -> StatusView:
+    campaigns = workspace.ledger.campaigns.list()
+    return StatusView(
+        runs=run_lines(workspace, workspace.ledger.runs.list()),
+        campaigns=tuple(_campaign_line(workspace, one) for one in campaigns),
+        reserved=_list_reservations(workspace) if campaigns else (),
+        single_user=workspace.project.single_user,
+    )
+
+
+def _campaign_line(workspace: Workspace, record: CampaignRecord) -> CampaignLine:
+    state = "expired" if record.state == "open" and record.is_expired else record.state
+    members = len(workspace.ledger.campaigns.manifest(record.campaign_id).members)
+    return CampaignLine(
+        record.campaign_id, record.product, state, members, record.planned_by, record.reason, record.planned_at
+    )
+
+
+def _list_reservations(workspace: Workspace) -> tuple[ReservationView, ...]:
+    # imported here: most projects have no campaign, and a list needs a fraction of the modules
+    from errata.approval.reservations import list_reservations
+
+    return list_reservations(workspace)
 
 
 def run_lines(workspace: Workspace, runs: Iterable[RunRecord]) -> tuple[RunLine, ...]:

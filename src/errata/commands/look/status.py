@@ -13,7 +13,14 @@ from errata.commands.look.quarantine import rows_by_input
 from errata.commands.look.run_list import counts_view
 from errata.commands.next_step import next_step
 from errata.commands.plan.show import failures_view
-from errata.commands.situation import build_situation, find_last_move, find_successor, find_warnings_to_accept
+from errata.commands.situation import (
+    build_situation,
+    find_campaign_of,
+    find_last_move,
+    find_successor,
+    find_warnings_to_accept,
+    focus_for_step,
+)
 from errata.gate.row_accounts import list_adopted_attempts
 from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import (
@@ -29,12 +36,12 @@ from errata.model.audit import Actor, AuditEntry
 from errata.model.manifest import Manifest
 from errata.model.partition import sort_oldest_first
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunState
-from errata.publishing.groups import groups_view
 from errata.publishing.hazards import list_open_hazards
 from errata.publishing.late_inputs import read_late_inputs
 from errata.publishing.live_writes import read_live_writes
 from errata.publishing.preview_state import read_newest_preview
 from errata.publishing.set_back_detection import find_run_set_backs
+from errata.publishing.waves import turn_view, wave_views
 from errata.views import FreezeView, PartitionView, StatusView
 from errata.worker.budget import cost_view
 from errata.workspace import Workspace
@@ -48,20 +55,23 @@ def build_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
 
 
 def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
-    run = workspace.ledger.runs.get(run_id)
-    manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    context = workspace.open_run(run_id, actor)
+    run, manifest, next_run = context.run, context.manifest, focus_for_step(context)
     chunks = workspace.ledger.progress.chunks(run.run_id)
     counts = workspace.ledger.progress.counts(run.run_id)
     publications, releases = workspace.ledger.publications.list(run.run_id), workspace.ledger.releases.list(run.run_id)
     attempts, facts = workspace.ledger.progress.attempts(run.run_id), workspace.ledger.facts.list(run.run_id)
     now_ms, quorum = workspace.ledger.now_ms(), current_quorum_view(workspace, run, manifest)
-    groups = groups_view(workspace, run, manifest)
+    waves = workspace.ledger.waves.list(run.run_id)
+    turn = turn_view(workspace, run, manifest, waves)
     set_back, unknown = find_run_set_backs(workspace.ledger, workspace.engines, run)
     live_writes, states = read_live_writes(workspace, run), workspace.ledger.partitions.states(run.run_id)
+    campaign = find_campaign_of(workspace, run)
     situation = build_situation(
-        run, manifest, counts=counts, states=states, quorum=quorum, groups=groups, live_writes=live_writes,
+        next_run, manifest, counts=counts, states=states, quorum=quorum, turn=turn, live_writes=live_writes,
         set_back=set_back, last_move=find_last_move(workspace, run), chunks=chunks,
-        open_warnings=find_warnings_to_accept(workspace, run), successor=find_successor(workspace, run),
+        open_warnings=find_warnings_to_accept(workspace, next_run), successor=find_successor(workspace, run),
+        campaign=campaign,
     )  # fmt: skip
     return StatusView(
         run_id=run.run_id,
@@ -86,14 +96,15 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         input_rows=rows_by_input(list_adopted_attempts(workspace, run.run_id)),
         accepted=tuple(
             {"check": one.check, "why": one.why, "person": one.person}
-            for one in find_verdict_acceptances(workspace, run)
+            for one in find_verdict_acceptances(workspace, next_run)
         ),
         quorum=quorum,
         break_glass=find_last_break_glass(workspace, run.run_id),
-        release_digest=find_release_digest(workspace, run),
-        release=released_view(workspace, run, manifest),
+        release_digest=find_release_digest(workspace, next_run),
+        release=released_view(workspace, next_run, manifest),
         single_user=manifest.single_user or workspace.project.single_user,
-        groups=groups,
+        waves=wave_views(workspace, run, waves),
+        turn=turn,
         dark=read_newest_preview(workspace, run),
         freeze=_open_freeze_view(workspace, run),
         hazards=list_open_hazards(workspace, manifest, run.run_id),
@@ -101,6 +112,7 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         rebases=workspace.ledger.rebases.facts(run.run_id),
         live_writes=live_writes,
         late_inputs=read_late_inputs(workspace, run),
+        campaign=campaign or None,
     )
 
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from errata.approval.break_glass import list_break_glass
+from errata.approval.quorum import list_approvals
 from errata.approval.release import name_releaser
 from errata.commands.look.history import MAX_COMMITS
 from errata.commands.look.status import find_release
@@ -162,8 +163,8 @@ def _build_event(
     )  # fmt: skip
     if deed.is_rollback:
         return replace(event, rolled_back_by=publication.person)
-    approvals = [a.person for a in workspace.ledger.approvals.list(run.run_id) if a.decision == "approved"]
-    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
+    approvals = [a.person for a in list_approvals(workspace, run) if a.decision == "approved"]
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id, (partition,))
     return replace(
         event,
         reason=run.reason,
@@ -308,7 +309,7 @@ def _read_before_after(
             rows.at(manifest.target, publication.result_snapshot_id, key),
         )
         return mask_pair(before, after, list_masked_columns(workspace, manifest))
-    candidate = workspace.ledger.candidates.latest(run.run_id)
+    candidate = workspace.ledger.candidates.latest(run.run_id, (partition,))
     stored = workspace.ledger.candidates.measurements(run.run_id, candidate.n) if candidate else ()
     names = {ROW_COUNT, *(f"compare.{rule.name}" for rule in manifest.compare)}
     sides: dict[str, dict[str, Any]] = {PRIOR: {}, CANDIDATE: {}}

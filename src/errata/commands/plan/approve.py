@@ -65,6 +65,13 @@ def decline(workspace: Workspace, actor: Actor, run_id: str, note: str) -> Decis
 def _record_decision(
     workspace: Workspace, actor: Actor, run: RunRecord, digest: str, decision: str, note: str, break_glass: str = ""
 ) -> DecisionView:
+    if member := workspace.ledger.members.of_run(run.run_id):
+        verb = "approve" if decision == "approved" else "decline"
+        raise ApprovalRefused(
+            f"{verb} of {run.run_id} was refused; it is a member of {member.campaign_id}, which is decided as a whole",
+            state="nothing was changed",
+            hint=f"errata show {member.campaign_id}",
+        )
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
     run, already = workspace.ledger.approvals.decide(
         run.run_id, digest, actor.person, decision, note, actor,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from errata.approval.permissions import require_role
+from errata.approval.reservations import list_reservations
+from errata.approval.standing import StandingState, add_limits, build_cover
 from errata.canonical import digest_of
 from errata.commands.plan.read_references import read_reference
 from errata.commands.plan.show import plan_view, refused_view
 from errata.errors import ErrataError, NotFound, PlanRefused, UsageError
 from errata.failpoints import failpoint
 from errata.ledger import PartitionState, RunRecord
+from errata.ledger.db.database import Tx
+from errata.ledger.store.standing import use_standing
 from errata.model.audit import Actor
 from errata.model.graph.read_rule import rule_of_input
 from errata.model.kind import ATTEST, MIGRATE, RECONCILE, find_kind
@@ -43,19 +47,30 @@ from errata.views import PlanView
 from errata.workspace import RunContext, Workspace
 
 
-def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: bool) -> PlanView:
-    """Plan a correction and seal it; the same request on unchanged tables and code gives the same run."""
+def make_plan(
+    workspace: Workspace,
+    actor: Actor,
+    request: Request,
+    *,
+    dry_run: bool,
+    role: Role = Role.REQUESTER,
+    standing: StandingState | None = None,
+) -> PlanView:
+    """Plan a correction and seal it; the same request on unchanged tables and code gives the same run.
+
+    With ``standing`` the run is sealed under a standing approval, or refused.
+    """
     workspace.ledger.create()
-    require_role(workspace, actor, (Role.REQUESTER,), "plan")
+    require_role(workspace, actor, (role,), "plan")
     request = _resolve_superseded(workspace, request)
     try:
-        plan = draft_plan(workspace, request)
+        plan = draft_plan(workspace, request, standing)
     except UsageError as error:
         error.hint = error.hint or format_corrected_plan(request, workspace.product(request.product).target.grain)
         raise
     while ended := _find_ended_run(workspace, plan):
         # the same plan was cancelled or has expired: plan a new run that supersedes it, which changes the digest
-        plan = draft_plan(workspace, replace(request, supersede=ended.run_id))
+        plan = draft_plan(workspace, replace(request, supersede=ended.run_id), standing)
     if plan.is_refused or plan.manifest is None:
         refused = [verdict for verdict in plan.verdicts if verdict.level == "refuse"]
         view = refused_view(workspace, plan)
@@ -90,6 +105,7 @@ def make_plan(workspace: Workspace, actor: Actor, request: Request, *, dry_run: 
         parts=plan.parts,
         actor=actor,
         body={"verdicts": [[v.rule, v.level, v.message, v.override] for v in plan.verdicts]},
+        cover=_build_cover(workspace, actor, plan.manifest, standing) if standing else None,
     )
     failpoint("plan.after_record")
     # after the record, so that every tag belongs to a run in the ledger; repeating the command creates missing tags
@@ -128,17 +144,34 @@ def _find_ended_run(workspace: Workspace, plan: Plan) -> RunRecord | None:
     return next((run for run in given_up if run.manifest_digest == plan.digest), None)
 
 
-def draft_plan(workspace: Workspace, request: Request) -> Plan:
-    """Plan a request against the current tables and code; only reads, which every error says."""
+def _build_cover(
+    workspace: Workspace, actor: Actor, manifest: Manifest, standing: StandingState
+) -> Callable[[Tx, RunRecord], RunRecord]:
+    """What approves the run in the transaction that seals it."""
+    cover = build_cover(workspace, workspace.product(manifest.product), manifest)
+    return lambda tx, run: use_standing(tx, run, standing.record.digest, actor, cover)
+
+
+def draft_plan(
+    workspace: Workspace, request: Request, standing: StandingState | None = None, *, with_reservations: bool = True
+) -> Plan:
+    """Plan a request against the current tables and code; only reads, which every error says.
+
+    A campaign is planned without looking at what campaigns reserved: it may have reserved it itself.
+    """
     try:
-        return _draft_plan(workspace, request)
+        return _draft_plan(workspace, request, standing, with_reservations=with_reservations)
     except ErrataError as error:
         error.state = error.state or "nothing was planned; no table was touched"
         raise
 
 
-def _draft_plan(workspace: Workspace, request: Request) -> Plan:
+def _draft_plan(
+    workspace: Workspace, request: Request, standing: StandingState | None, *, with_reservations: bool
+) -> Plan:
     product = workspace.product(request.product)
+    if standing is not None:
+        product = add_limits(product, standing.scope)
     grain = product.target.grain
     partitions, kind = resolve_partitions(request, grain), find_kind(request.kind)
     # first, so that a kind that does not fit or a misspelt name costs no look at the tables
@@ -188,7 +221,10 @@ def _draft_plan(workspace: Workspace, request: Request) -> Plan:
         ledger_id=workspace.ledger.ledger_id,
         unknown_runs=find_unknown_runs(workspace, product.target.table),
         is_first_run=all(run.table != product.target.table for run in workspace.ledger.runs.list()),
-        active_runs=_list_active_runs(workspace, product.target.table, request.supersede, partitions),
+        active_runs=[
+            *list_active_runs(workspace, product.target.table, request.supersede, partitions),
+            *(_list_reserving(workspace, product.target.table) if with_reservations else ()),
+        ],
         history=_list_past_runs(workspace, product),
         beside=_read_side_columns(workspace, product),
         held=held,
@@ -261,7 +297,15 @@ TRIED = "try.computed"
 DRY_RUN = "dry_run"
 
 
-def _list_active_runs(
+def _list_reserving(workspace: Workspace, table: str) -> list[ActiveRun]:
+    """Campaigns that keep partitions of the table for members that have not started."""
+    return [
+        ActiveRun(one.campaign_id, "", f"reserved until {one.until}", table, frozenset(one.partitions), "campaign")
+        for one in list_reservations(workspace, table)
+    ]
+
+
+def list_active_runs(
     workspace: Workspace, table: str, supersede: str | None, partitions: Sequence[str]
 ) -> list[ActiveRun]:
     """Active runs that may change the table, as seen by a plan for these partitions that supersedes ``supersede``.

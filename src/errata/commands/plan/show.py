@@ -18,7 +18,6 @@ from errata.model.product import Publish, Role
 from errata.model.product.throttle import Throttle
 from errata.model.refs import GUARD, base_tag, candidate_branch, input_tags, run_branch
 from errata.model.run import ChunkState
-from errata.publishing.groups import describe_groups
 from errata.views import ChunkView, DeadlineView, EstimateView, InputView, PlanView, SnapshotView, VerdictView
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def _manifest_view(
             *([run_branch(name), candidate_branch(name, 1, "…")] if manifest.chunks else []),
         ),
         new_columns={new.name: new.type for new in manifest.target.new_columns},
-        publish=publish_view(manifest.publish) | describe_groups(manifest),
+        publish=publish_view(manifest.publish) | _describe_waves(manifest),
         code={
             "call": code.call, "version": code.version, "digest": code.zip_digest, "git_commit": code.git_commit,
             "git_dirty": code.git_dirty,
@@ -148,6 +147,15 @@ def _manifest_view(
         rules_changed=read_rule_changes(workspace, manifest),
         touches=find_touches(workspace, manifest.product, manifest.partitions),
     )  # fmt: skip
+
+
+def _describe_waves(manifest: Manifest) -> dict[str, Any]:
+    if manifest.publish.waves is None:
+        return {}
+    # imported late: it brings the gate along, and most plans are one wave
+    from errata.publishing.waves import describe_waves
+
+    return describe_waves(manifest)
 
 
 def publish_view(publish: Publish) -> dict[str, Any]:

@@ -9,15 +9,21 @@ from errata.gate.diff.candidate_diff import compare_candidate, require_candidate
 from errata.model.audit import Actor
 from errata.model.partition import format_partition_list, format_ranges
 from errata.publishing.selection import select_partitions
+from errata.publishing.waves import narrow_to
 from errata.views.diff import DiffView
 from errata.workspace import Workspace
 
 
 def diff(
-    workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int
+    workspace: Workspace,
+    actor: Actor,
+    run_id: str,
+    partitions: str | Sequence[str] | None,
+    sample: int,
+    wave: int | None = None,
 ) -> DiffView:
-    """Compare old and new rows of a run that has a candidate."""
-    context = workspace.open_run(run_id, actor)
+    """Compare old and new rows of a run, or of its next wave, that has a candidate."""
+    context = narrow_to(workspace.open_run(run_id, actor), partitions, wave)
     run, manifest = context.run, context.manifest
     candidate = require_candidate(workspace, run, "diff")
     asked, within = select_partitions(manifest, partitions), candidate.detail["rows"]

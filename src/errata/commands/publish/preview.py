@@ -31,6 +31,7 @@ from errata.publishing.erasure import require_erasure_check
 from errata.publishing.preview_state import Preview, find_preview_owner, find_previews
 from errata.publishing.selection import read_refs
 from errata.publishing.sql.comparison import ComparisonSides, build_comparison_sql, build_read_statements
+from errata.publishing.waves import focus_on_wave
 from errata.text.exceptions import first_line
 from errata.views import DarkView
 from errata.workspace import RunContext, Workspace
@@ -47,7 +48,7 @@ def publish_preview(
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "publish --dark", run.run_id)
     refuse_requester(workspace, actor, run.planned_by, "publish", run.run_id)
-    context = workspace.open_run(run.run_id, actor)
+    context = focus_on_wave(workspace.open_run(run.run_id, actor))
     run, manifest = context.run, context.manifest
     found = _require_previewable(workspace, actor, run, rejected=rejected)
     require_erasure_check(workspace, actor, run, found.candidate)
@@ -220,7 +221,7 @@ def _preview_view(
     already: bool, warnings: tuple[str, ...]) -> DarkView:  # fmt: skip
     return DarkView(
         run_id=context.run_id,
-        state=context.run.state.value,
+        state=context.widen().run.state.value,
         already=already,
         table=told["table"],
         name=told["name"],
@@ -237,8 +238,14 @@ def _preview_view(
 
 
 def update_previews(context: RunContext, candidate: CandidateRecord, *, passed: bool) -> None:
-    """After a verdict, move each preview to the new candidate, or withdraw it if its name contradicts the verdict."""
+    """After a verdict, move each preview to the new candidate, or withdraw it if its name contradicts the verdict.
+
+    Previews of other waves stay as they are.
+    """
+    waves = {made.n: set(made.detail.get("rows", ())) for made in context.ledger.candidates.list(context.run_id)}
     for name, one in find_previews(context.workspace, context.run).items():
+        if waves.get(one.told["candidate"], set()).isdisjoint(context.run.partitions):
+            continue
         try:
             if bool(one.told["rejected"]) is passed:
                 _withdraw_preview(context, one)

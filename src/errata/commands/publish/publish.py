@@ -19,16 +19,18 @@ from errata.live_writers.freeze import freeze_partitions
 from errata.live_writers.rebase import rebase_on_conflict
 from errata.model.audit import Actor
 from errata.model.duration import to_days
-from errata.model.groups import count_hold_days
 from errata.model.manifest import Manifest
 from errata.model.partition import format_partition_list, format_ranges
+from errata.model.refs import pre_tag, undo_branch
+from errata.model.run import RunState
 from errata.model.side_tables import find_side_table, is_side_table_mode
 from errata.model.table import DataFile, find_columns_to_add, group_by_partition
+from errata.model.waves import count_pause_days
 from errata.ports.publish import TableVersion
 from errata.publishing.erasure import require_erasure_check, watermark_fields
 from errata.publishing.expected_files import build_replacement
 from errata.publishing.follow_up import build_outbox, process_outbox
-from errata.publishing.groups import groups_view, require_group_ready, select_group
+from errata.publishing.intent import Intent
 from errata.publishing.late_inputs import notice_late_inputs
 from errata.publishing.leftovers import remove_run_tags
 from errata.publishing.recovery import LedgerLog, recover_open_intents
@@ -37,6 +39,7 @@ from errata.publishing.selection import audit_conflicts, select_partitions
 from errata.publishing.set_back_detection import find_set_backs
 from errata.publishing.side_tables import publish_to_side_table
 from errata.publishing.sweep import sweep_refs
+from errata.publishing.waves import narrow_to, require_wave_ready, turn_view, wave_views
 from errata.text.exceptions import first_line
 from errata.views import PublishView
 from errata.workspace import RunContext, Workspace
@@ -56,27 +59,26 @@ def publish_run(
     by_itself: bool = False,
     early: str | None = None,
 ) -> PublishView:
-    """Publish the candidate: one metadata-only commit of the chosen partitions, or of the next group.
+    """Publish the candidate: one metadata-only commit of the chosen partitions, or of the next wave.
 
     ``digest`` is the release digest that the person reviewed. ``break_glass`` is the reason for not waiting for a
     second person. ``by_itself`` means that no person decides now, so it needs an earlier release, or a clean gate of a
-    product that publishes without one. ``early`` is the reason for skipping the hold before the next group.
+    product that publishes without one. ``early`` is the reason for skipping the pause before the next wave.
     """
     started = time.monotonic()
     run = workspace.ledger.runs.get(run_id)
     require_publisher(workspace, actor, run, break_glass)
     # an earlier publication may have landed without being recorded: settle it before reading any state
     recover_open_intents(workspace, actor, run.table)
-    context = workspace.open_run(run.run_id, actor)
+    context = narrow_to(workspace.open_run(run.run_id, actor), partitions)
     run, manifest = context.run, context.manifest
     asked = select_partitions(manifest, partitions)
     states = workspace.ledger.partitions.states(run.run_id)
-    asked = select_group(manifest, asked, states, named=partitions is not None)
     scope = tuple(name for name in asked if states[name] is PartitionState.UNPUBLISHED)
     if not scope:
         return _report_already_published(context, asked, states)
-    # the turn first: authorisation records a release, which a group that has to wait must not leave behind
-    turn = require_group_ready(context, scope, early)
+    # the turn first: authorisation records a release, which a wave that has to wait must not leave behind
+    turn = require_wave_ready(context, scope, early, named=partitions is not None)
     by = authorize_publication(context, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself)
     workspace.engines.start_early(session=False)
     late = notice_late_inputs(context, scope, "publish")
@@ -91,7 +93,7 @@ def _commit_publication(
     """Commit one authorised publication, with its intent, locks and outcome recorded in the ledger."""
     candidate = by.candidate
     mark = require_erasure_check(context.workspace, context.actor, context.run, candidate)
-    verdict = context.ledger.candidates.latest_verdict(context.run_id)
+    verdict = context.ledger.candidates.latest_verdict(context.run_id, context.run.partitions)
     log = LedgerLog(
         context.workspace, context.actor, context.run_id, "publish", context.run.table, scope, context.manifest.reason,
         {"candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest,
@@ -119,8 +121,8 @@ def _finish_publication(
     """Process the outbox after a publication has landed, tidy up, and build the view."""
     # before tidying up: the outbox may need the tags that are removed then
     followed = process_outbox(context.workspace, context.actor, context.run.table)
-    context = context.reload()
-    run = context.run
+    wave, context = context, context.widen().reload()
+    run, waves = context.run, context.ledger.waves.list(context.run_id)
     warnings, live_commits = _tidy_up(context, done.snapshot_id)
     return PublishView(
         run_id=run.run_id,
@@ -138,29 +140,47 @@ def _finish_publication(
         undo_until=_undo_deadline(context.workspace.now(), context.manifest),
         grain=context.manifest.target.grain.value,
         warnings=(*late, *followed, *warnings),
-        release=released_view(context.workspace, run, context.manifest),
+        # it is out, so whether the release would still count no longer matters
+        release=released_view(context.workspace, replace(wave.run, state=RunState.PUBLISHED), context.manifest),
         break_glass=find_last_break_glass(context.workspace, run.run_id),
         single_user=context.actor.single_user,
         landed_on=find_side_table(context.manifest),
-        groups=groups_view(context.workspace, run, context.manifest),
+        waves=wave_views(context.workspace, run, waves),
+        turn=turn_view(context.workspace, run, context.manifest, waves),
     )
 
 
 def _build_replacement(
     context: RunContext, candidate: CandidateRecord, scope: tuple[str, ...], files: tuple[DataFile, ...]
 ) -> Replacement:
+    pause = count_pause_days(context.manifest.publish.waves)
+    undo_days = to_days(context.manifest.rollback_window) + pause
+    # a shadow table has its own branches, and nothing expires there
+    keep = {} if context.manifest.target.shadow else {candidate.branch: _CANDIDATE_DAYS + pause}
     return replace(
         build_replacement(context.workspace, context.run, context.manifest, scope),
         add=group_by_partition(files, scope),
         add_from=(candidate.snapshot_id or "",),
         add_table=context.manifest.target.shadow or "",
-        undo_days=to_days(context.manifest.rollback_window),
-        # a shadow table has its own branches, and nothing expires there
-        keep_refs={}
-        if context.manifest.target.shadow
-        else {candidate.branch: _CANDIDATE_DAYS + count_hold_days(context.manifest.publish.groups)},
+        undo_days=undo_days,
+        keep_refs=keep | _prolong_undo(context, undo_days),
         properties={"errata.candidate-digest": candidate.digest},
     )
+
+
+def _prolong_undo(context: RunContext, days: int) -> dict[str, int]:
+    """Refs that the undo of the run's earlier waves needs: a rollback of the run restores all of them."""
+    publications = context.ledger.publications.list(context.run_id)
+    landed = [one.pub_id for one in publications if one.kind == "publish" and one.result_snapshot_id]
+    wanted = [undo_branch(pub_id) for pub_id in landed]
+    # rows with deletes come back from the whole snapshot; elsewhere its tag would only keep files alive
+    wanted += [
+        pre_tag(pub_id)
+        for pub_id in landed
+        if Intent.from_dict(context.ledger.publications.detail(pub_id)).with_deletes
+    ]
+    refs = context.engines.pins.refs(context.run.table) if wanted else {}
+    return {ref: days for ref in wanted if ref in refs}
 
 
 def _report_already_published(
@@ -185,6 +205,8 @@ def _report_already_published(
             hint=set_back[0].next,
             partitions=[name for one in set_back for name in one.partitions],
         )
+    context = context.widen()
+    waves = context.ledger.waves.list(context.run_id)
     last = context.ledger.publications.latest_landed(context.run_id, "publish")
     return PublishView(
         run_id=context.run_id,
@@ -205,7 +227,8 @@ def _report_already_published(
         break_glass=find_last_break_glass(context.workspace, context.run_id),
         single_user=bool(last.release.get("single_user")),
         landed_on=find_side_table(context.manifest),
-        groups=groups_view(context.workspace, context.run, context.manifest),
+        waves=wave_views(context.workspace, context.run, waves),
+        turn=turn_view(context.workspace, context.run, context.manifest, waves),
     )
 
 

@@ -20,18 +20,21 @@ from errata.commands.situation import hint_next_step
 from errata.errors import ApprovalRefused
 from errata.model.audit import Actor
 from errata.model.product import Role
+from errata.publishing.waves import focus_on_wave
 from errata.views import ReleaseView
 from errata.workspace import RunContext, Workspace
 
 
 @hint_next_step
-def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | None, note: str) -> ReleaseView:
-    """Release the judged candidate; without a digest, refuse and show what would be signed."""
+def release_run(
+    workspace: Workspace, actor: Actor, run_id: str, digest: str | None, note: str, wave: int | None = None
+) -> ReleaseView:
+    """Release the judged candidate of the run, or of its next wave; without a digest, refuse and show what it signs."""
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.PUBLISHER,), "release", run.run_id, persons=True)
     require_person(workspace, actor, (Role.PUBLISHER,), "release", run.run_id)
     refuse_requester(workspace, actor, run.planned_by, "release", run.run_id)
-    context = workspace.open_run(run.run_id, actor)
+    context = focus_on_wave(workspace.open_run(run.run_id, actor), wave)
     run, manifest = context.run, context.manifest
     refuse_checking_run(workspace, actor, run, manifest, "release")
     found = load_judged_candidate(workspace, run)
@@ -65,7 +68,7 @@ def release_run(workspace: Workspace, actor: Actor, run_id: str, digest: str | N
 def _release_view(context: RunContext, found: JudgedCandidate, *, already: bool = False) -> ReleaseView:
     return ReleaseView(
         run_id=context.run_id,
-        state=context.run.state.value,
+        state=context.widen().run.state.value,
         already=already,
         release_digest=found.subject.digest,
         manifest_digest=context.run.manifest_digest,

@@ -17,18 +17,24 @@ from errata.model.audit import Actor
 from errata.model.manifest import Manifest
 from errata.model.run import PublicationState
 from errata.publishing.selection import select_partitions
+from errata.publishing.waves import narrow_to
 from errata.views.report import AcceptedWarning, ReportedPublication, ReportView
 from errata.workspace import Workspace
 
 
 def build_report(
-    workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, sample: int
+    workspace: Workspace,
+    actor: Actor,
+    run_id: str,
+    partitions: str | Sequence[str] | None,
+    sample: int,
+    wave: int | None = None,
 ) -> ReportView:
     """Report on a judged run; no table is changed."""
-    context = workspace.open_run(run_id, actor)
+    context = narrow_to(workspace.open_run(run_id, actor), partitions, wave)
     run, manifest = context.run, context.manifest
     candidate = require_candidate(workspace, run, "report")
-    verdict = workspace.ledger.candidates.latest_verdict(run.run_id)
+    verdict = workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions)
     if verdict is None:
         raise StateRefused(
             f"report of {run.run_id} was refused; its candidate is not judged yet ({run.state})",
@@ -66,7 +72,8 @@ def build_report(
         },
         made_at=workspace.now().isoformat(timespec="seconds"),
         notes=tuple(notes),
-        groups=status_view.groups,
+        waves=status_view.waves,
+        turn=status_view.turn,
     )
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from errata.approval.permissions import require_person, require_role
+from errata.commands.publish.stale_readers import note_stale_readers
 from errata.commands.situation import hint_next_step
 from errata.errors import PublishConflict, RunExpired, StateRefused
 from errata.gate.measure.names import content_columns
@@ -19,13 +20,14 @@ from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import RUN_MOVES, RunState
 from errata.model.side_tables import find_side_table, is_side_table_mode
 from errata.model.table import ROW_LINEAGE
+from errata.model.waves import find_wave
 from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
 from errata.publishing.erasure import require_clean_rollback, require_clean_versions, watermark_fields
 from errata.publishing.follow_up import build_outbox, process_outbox
 from errata.publishing.hazards import list_open_hazards, record_guard
 from errata.publishing.intent import Intent
 from errata.publishing.recovery import LedgerLog, recover_open_intents
-from errata.publishing.replacement import Replacement, ReplacementResult, commit_replacement
+from errata.publishing.replacement import Replacement, ReplacementResult, commit_replacement, examine_version
 from errata.publishing.selection import audit_conflicts, select_partitions
 from errata.publishing.side_tables import roll_back_side_table
 from errata.publishing.sweep import sweep_refs
@@ -36,9 +38,19 @@ from errata.workspace import RunContext, Workspace
 
 @hint_next_step
 def roll_back_run(
-    workspace: Workspace, actor: Actor, run_id: str, partitions: str | Sequence[str] | None, reason: str
+    workspace: Workspace,
+    actor: Actor,
+    run_id: str,
+    partitions: str | Sequence[str] | None,
+    reason: str,
+    wave: int | None = None,
+    *,
+    left: Mapping[str, str] | None = None,
 ) -> RollbackView:
-    """Restore the content that the chosen partitions had before this run was published, as a new commit."""
+    """Restore the content that the chosen partitions had before this run was published, as a new commit.
+
+    ``left`` are runs that were computed from it and that a person leaves as they are, each with the reason.
+    """
     started = time.monotonic()
     require_reason("a rollback", reason, f"errata rollback {run_id}")
     run = workspace.ledger.runs.get(run_id)
@@ -48,11 +60,13 @@ def roll_back_run(
     recover_open_intents(workspace, actor, run.table)
     context = workspace.open_run(run.run_id, actor)
     run, manifest = context.run, context.manifest
+    if wave is not None:
+        partitions = find_wave(manifest, wave).partitions
     asked = select_partitions(manifest, partitions)
     states = workspace.ledger.partitions.states(run.run_id)
     scope = tuple(name for name in asked if states[name] is PartitionState.ACCEPTED)
     if not scope:
-        return _report_already_rolled_back(context, asked, states, named=partitions is not None)
+        return _report_already_rolled_back(context, asked, states, left, named=partitions is not None)
     taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
     if taken_over and partitions is not None:
         raise _superseded_error(context, taken_over)
@@ -64,6 +78,7 @@ def roll_back_run(
     # after the commit is recorded: an entry of the outbox is carried out only for what has landed
     for warning in process_outbox(workspace, actor, run.table):
         workspace.narrate(f"WARNING: {warning}")
+    stale = note_stale_readers(workspace, actor, workspace.ledger.publications.get(done.publication_id), left)
     sweep_refs(workspace, actor, run.table)
     run = workspace.ledger.runs.get(run.run_id)
     return RollbackView(
@@ -79,9 +94,21 @@ def roll_back_run(
         product=run.product,
         single_user=actor.single_user,
         landed_on=find_side_table(manifest),
-        warnings=_lineage_warnings(context),
+        warnings=(*_lineage_warnings(context), *stale),
         hazard=_find_hazard(workspace, manifest, done.publication_id),
+        stale=stale,
     )
+
+
+def look_at_rollback(context: RunContext, scope: tuple[str, ...]) -> None:
+    """Raise what would keep these partitions from going back now; changes nothing."""
+    if is_side_table_mode(context.manifest.publish):
+        if context.manifest.publish.versions:
+            require_clean_versions(context, scope)
+        return
+    order = build_undo(context, scope)
+    require_clean_rollback(context, order)
+    examine_version(order, context.engines.publishing.version(context.manifest.target), context.engines.content)
 
 
 def _commit_rollback(context: RunContext, scope: tuple[str, ...], reason: str) -> ReplacementResult:
@@ -202,10 +229,10 @@ def _restore_commands(
 
 def _read_measured_content(workspace: Workspace, run: RunRecord, scope: Sequence[str]) -> Mapping[str, str]:
     """Content digests of these partitions as measured by the gate; they outlive every snapshot."""
-    candidate = workspace.ledger.candidates.latest(run.run_id)
-    stored = workspace.ledger.candidates.measurements(run.run_id, candidate.n) if candidate else ()
     found: dict[str, dict[str, str]] = {name: {} for name in scope}
-    for m in stored:
+    made = [one for one in workspace.ledger.candidates.list(run.run_id) if set(one.detail["rows"]) & set(scope)]
+    # a partition may have several candidates, after a live write: the newest was published
+    for m in (m for one in made for m in workspace.ledger.candidates.measurements(run.run_id, one.n)):
         if m.scope == CANDIDATE and m.partition in found and m.name in (ROW_COUNT, CONTENT_A, CONTENT_B):
             found[m.partition][m.name] = m.value or "0"
     return {
@@ -261,7 +288,12 @@ def _unpublished_error(
 
 
 def _report_already_rolled_back(
-    context: RunContext, asked: Sequence[str], states: Mapping[str, PartitionState], *, named: bool
+    context: RunContext,
+    asked: Sequence[str],
+    states: Mapping[str, PartitionState],
+    left: Mapping[str, str] | None,
+    *,
+    named: bool,
 ) -> RollbackView:
     taken_over = [name for name in asked if states[name] is PartitionState.SUPERSEDED]
     if taken_over:
@@ -272,6 +304,8 @@ def _report_already_rolled_back(
         context.ledger.audit.record_refusal(context.run_id, context.actor, "rollback", error.message)
         raise error
     last = context.ledger.publications.latest_landed(context.run_id, "rollback")
+    # a process may have died between the rollback and the note
+    stale = note_stale_readers(context.workspace, context.actor, last, left)
     return RollbackView(
         run_id=context.run_id,
         state=context.run.state.value,
@@ -287,6 +321,7 @@ def _report_already_rolled_back(
         landed_on=find_side_table(context.manifest),
         hazard=_find_hazard(context.workspace, context.manifest, last.pub_id),
         later=_find_later_runs(context.workspace, context.run, taken_back),
+        stale=stale,
     )
 
 

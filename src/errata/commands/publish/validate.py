@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from errata.approval.permissions import refuse_requester, require_person, require_role
@@ -20,6 +20,7 @@ from errata.gate.verdict.acceptance import find_open_warnings, format_accept_com
 from errata.gate.verdict.findings import BLOCK, OK, CandidateSummary
 from errata.gate.verdict.judge import Verdict, judge_candidate
 from errata.gate.warnings import accept_warnings, find_valid_acceptances
+from errata.gate.wave_rules import select_run_rules
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord, RunRecord, VerdictRecord
 from errata.live_writers.freeze import freeze_partitions
 from errata.live_writers.rebase import rebase_if_written
@@ -30,6 +31,7 @@ from errata.model.partition import format_partition_list, sort_oldest_first
 from errata.model.product import Role
 from errata.model.rebase import apply_recounts
 from errata.model.run import RunState, find_judged_state
+from errata.model.waves import BLOCKED, OUT, WaveState, find_wave, narrow_to_partitions
 from errata.ports.measure import Measurement
 from errata.publishing.erasure import check_candidate_erasure
 from errata.publishing.expected_files import find_written_partitions
@@ -45,15 +47,24 @@ from errata.workspace import RunContext, Workspace
 
 S = RunState
 _JUDGEABLE_STATES = frozenset({S.STAGED, S.REJECTED, S.NEEDS_ACCEPTANCE, S.VALIDATED})
+_UNDECIDED = frozenset({WaveState.STAGED}) | BLOCKED
+_VISIBLE = frozenset({WaveState.PUBLISHED, WaveState.PART_PUBLISHED})
 
 
 @hint_next_step
 def validate_run(
-    workspace: Workspace, actor: Actor, run_id: str, accept: Mapping[str, str], thresholds: str | None = None
+    workspace: Workspace,
+    actor: Actor,
+    run_id: str,
+    accept: Mapping[str, str],
+    thresholds: str | None = None,
+    *,
+    wave: int | None = None,
 ) -> ValidateView:
     """Verdict on the run's candidate; raises ``ValidationRejected`` or ``NeedsAcceptance`` if it does not pass.
 
-    ``thresholds`` is the reason for using the thresholds currently in the product file.
+    ``thresholds`` is the reason for using the thresholds currently in the product file. Of several waves, every one
+    that is computed and not decided is judged, in order, up to the first that does not pass; or only ``wave``.
     """
     run = workspace.ledger.runs.get(run_id)
     decides = bool(accept) or thresholds is not None
@@ -64,9 +75,30 @@ def validate_run(
         refuse_requester(workspace, actor, run.planned_by, "accept" if accept else "other thresholds", run.run_id)
     recover_open_intents(workspace, actor, run.table)
     context = workspace.open_run(run.run_id, actor)
-    run, manifest = context.run, context.manifest
-    if decides and not manifest.changes_table:
+    if decides and not context.manifest.changes_table:
         raise _refuse_decision(context, deed)
+    for n in (wave,) if wave else _find_waves_to_judge(context, decides=decides):
+        find_wave(context.manifest, n)
+        view = _validate_wave(context.narrow(n), accept, thresholds)
+    return view
+
+
+def _find_waves_to_judge(context: RunContext, *, decides: bool) -> tuple[int, ...]:
+    """Numbers of the waves that wait for a verdict; of one that is decided already if none does."""
+    waves = context.ledger.waves.list(context.run_id)
+    computed = takewhile(lambda one: one.state is not WaveState.COMPUTING, waves)
+    waiting = tuple(one.n for one in computed if one.state in _UNDECIDED)
+    if waiting:
+        # a decision of a person is about one wave
+        return waiting[:1] if decides else waiting
+    judged = [one.n for one in waves if one.judged is not None]
+    open_waves = [one.n for one in waves if one.n in judged and one.state not in OUT]
+    return ((open_waves or judged or [1])[0],)
+
+
+def _validate_wave(context: RunContext, accept: Mapping[str, str], thresholds: str | None) -> ValidateView:
+    workspace, actor, decides = context.workspace, context.actor, bool(accept) or thresholds is not None
+    run = context.run
     candidate = _find_measured_candidate(context) if run.state in (*_JUDGEABLE_STATES, S.PART_PUBLISHED) else None
     # assemble an expired candidate of a partly published run again, because its rest is still to be published
     is_lost = run.state is S.PART_PUBLISHED and candidate is None
@@ -74,7 +106,7 @@ def validate_run(
         if run.state is S.PART_PUBLISHED and candidate is not None:
             check_candidate_erasure(context, candidate)
         return _report_recorded_verdict(workspace, actor, run, thresholds)
-    chunks = require_adopted_chunks(workspace, run, manifest)
+    chunks = require_adopted_chunks(context)
     if candidate is None:
         workspace.engines.start_early()
     with freeze_partitions(context):
@@ -98,21 +130,34 @@ def _judge_candidate(
     measurements = measure_candidate(context, candidate)
     facts = describe_candidate(context.workspace, context.manifest, candidate)
     if thresholds is not None:
-        change_thresholds(context, thresholds)
-    rules = apply_recounts(
-        with_current_thresholds(context.workspace, context.run, context.manifest),
-        context.ledger.rebases.list(context.run_id),
-    )
+        change_thresholds(context.widen(), thresholds)
+    judge = _build_judge(context, measurements, facts)
     if accept:
-        accept_warnings(
-            context.workspace, context.actor, context.run, accept, judge_candidate(rules, measurements, facts)
-        )
-    return _record_verdict(replace(context, manifest=rules), candidate, facts, measurements)
+        accept_warnings(context.workspace, context.actor, context.run, accept, judge({}))
+    return _record_verdict(context, candidate, judge, len(measurements))
+
+
+_Judge = Callable[[Mapping[str, str]], Verdict]
+
+
+def _build_judge(context: RunContext, measurements: tuple[Measurement, ...], facts: CandidateSummary) -> _Judge:
+    """Judges these measurements, by accepted warnings, with the thresholds that count now."""
+    whole = context.widen().manifest
+    rules = apply_recounts(
+        with_current_thresholds(context.workspace, context.run, whole), context.ledger.rebases.list(context.run_id)
+    )
+    of_run = select_run_rules(context, rules)
+    if of_run is None:
+        return lambda accepted: judge_candidate(rules, measurements, facts, accepted)
+    of_wave = narrow_to_partitions(rules, context.run.partitions)
+    return lambda accepted: judge_candidate(
+        of_wave, measurements, facts, accepted, whole=of_run.manifest, earlier=of_run.earlier
+    )
 
 
 def _find_measured_candidate(context: RunContext) -> CandidateRecord | None:
     """The existing, measured candidate, if any: judging it again needs neither a scan nor a JVM."""
-    candidate = context.ledger.candidates.latest(context.run_id)
+    candidate = context.ledger.candidates.latest(context.run_id, context.run.partitions)
     if candidate is None or candidate.state is not CandidateState.MADE:
         return None
     if set(candidate.detail["rows"]) != set(context.manifest.partitions):
@@ -128,8 +173,8 @@ def _report_recorded_verdict(
 ) -> ValidateView:
     """Recorded verdict of a run that is past its gate; a run that has not reached the gate is refused."""
     verdict, candidate = (
-        workspace.ledger.candidates.latest_verdict(run.run_id),
-        workspace.ledger.candidates.latest(run.run_id),
+        workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions),
+        workspace.ledger.candidates.latest(run.run_id, run.partitions),
     )
     if verdict is None or candidate is None or thresholds is not None:
         what = "other thresholds for" if thresholds is not None else "validate of"
@@ -188,16 +233,15 @@ def _record_live_writes(context: RunContext) -> tuple[str, ...]:
     return written
 
 
-def _record_verdict(
-    context: RunContext, candidate: CandidateRecord, facts: CandidateSummary, measurements: tuple[Measurement, ...]
-) -> ValidateView:
+def _record_verdict(context: RunContext, candidate: CandidateRecord, judge: _Judge, measured: int) -> ValidateView:
     run, manifest = context.run, context.manifest
-    verdict = judge_candidate(context.manifest, measurements, facts)
+    verdict = judge({})
     if accepted := find_valid_acceptances(context.workspace, run, verdict):
-        verdict = judge_candidate(context.manifest, measurements, facts, accepted)
+        verdict = judge(accepted)
     checks: tuple[Mapping[str, Any], ...] = tuple(to_plain(check) for check in verdict.checks)
-    before = context.ledger.candidates.latest_verdict(run.run_id)
-    thresholds = digest_of([*list_rules(context.manifest), [to_plain(a) for a in accepted]])
+    before = context.ledger.candidates.latest_verdict(run.run_id, run.partitions)
+    rules = with_current_thresholds(context.workspace, run, context.widen().manifest)
+    thresholds = digest_of([*list_rules(rules), [to_plain(a) for a in accepted]])
     already = (
         before is not None
         and (before.candidate_n, before.thresholds_digest) == (candidate.n, thresholds)
@@ -221,13 +265,14 @@ def _record_verdict(
         sweep_refs(context.workspace, context.actor, run.table)  # the run has ended; the diff of it was kept
     view = ValidateView(
         run_id=run.run_id,
-        state=run.state.value,
+        state=context.widen().run.state.value,
+        wave=context.wave.n if context.wave else 1,
         already=already,
         passed=verdict.passed,
         snapshot_id=candidate.snapshot_id or "",
         candidate=candidate.branch,
         checks=checks,
-        measured=len(measurements),
+        measured=measured,
         conflicts=_record_live_writes(context) if manifest.changes_table and not before else (),
         thresholds=_list_threshold_changes(context.workspace, run),
         release_digest=find_release_digest(context.workspace, run),
@@ -239,9 +284,14 @@ def _record_verdict(
         return view
     if not manifest.changes_table:
         raise _differs_error(manifest, run, view)
-    target, partitions = context.manifest.target, context.manifest.partitions
-    again = plan_again_command(run.product, run.run_id, target.grain, partitions)
-    raise _not_passed_error(verdict, view, again)
+    waves = context.ledger.waves.list(run.run_id)
+    partitions = sort_oldest_first(
+        manifest.target.grain, [name for one in waves if one.state not in OUT for name in one.partitions]
+    )
+    again = plan_again_command(run.product, run.run_id, manifest.target.grain, partitions)
+    raise _not_passed_error(
+        verdict, view, again, [one.n for one in waves if one.state in _VISIBLE and one.n != view.wave]
+    )
 
 
 def _refuse_decision(context: RunContext, deed: str) -> StateRefused:
@@ -275,13 +325,17 @@ def _differs_error(manifest: Manifest, run: RunRecord, view: ValidateView) -> Di
     )
 
 
-def _not_passed_error(verdict: Verdict, view: ValidateView, again: str) -> ValidationRejected:
-    """What blocks or warns, and the way on: accept the warnings, or plan again."""
+def _not_passed_error(verdict: Verdict, view: ValidateView, again: str, out: Sequence[int]) -> ValidationRejected:
+    """What blocks or warns, and the way on: accept the warnings, or plan again; ``out`` are the waves that are out."""
     counted = Counter((problem.name, problem.level) for problem in verdict.problems)
     told = [f"{name} {'blocks' if level == 'block' else 'warns'} in {n}" for (name, level), n in counted.items()]
     first = verdict.problems[0]
     found = f"{', '.join(told)}; first: {first.partition or 'the candidate'}: {first.message}"
-    look = f"main is unchanged; the candidate is kept for a look: errata diff {view.run_id}"
+    main = "main is unchanged"
+    if out:
+        waves = f"wave {out[0]} stays" if len(out) == 1 else f"waves {', '.join(map(str, out))} stay"
+        main = f"wave {view.wave} is not published; {waves} published"
+    look = f"{main}; the candidate is kept for a look: errata diff {view.run_id}"
     if warned := find_open_warnings(view.checks):
         return NeedsAcceptance(
             f"{plural(len(warned), 'warning')} to accept: {found}",

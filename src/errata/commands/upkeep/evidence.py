@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
+from errata.approval.quorum import list_approvals
 from errata.canonical import canonical_bytes, sha256, to_plain
 from errata.errors import AuditBroken, EngineError, NotFound, Refused
 from errata.evidence.bundle import build_bundle
@@ -124,6 +125,8 @@ def _gather_dossier(
     parts |= {one.digest: part for one, part in candidates if part is not None}
     if summary is not None:
         parts[str(changed["summary"])] = summary
+    campaign, of_campaign = _describe_campaign(workspace, run_id)
+    parts |= of_campaign
     numbers = {one.n: ledger.candidates.measurements(run_id, one.n) for one, _ in candidates}
     dossier = Dossier(
         run=_describe_run(workspace, run, manifest, head),
@@ -135,12 +138,13 @@ def _gather_dossier(
             ],
         },
         decisions={
-            "approvals": [_drop_fields(one, "run_id") for one in ledger.approvals.list(run_id)],
+            "approvals": [_drop_fields(one, "run_id") for one in list_approvals(workspace, run)],
             "releases": [
                 _drop_fields(one, "run_id", "subject") | {"subject": canonical_bytes(one.subject).decode()}
                 for one in ledger.releases.list(run_id)
             ],
             "warnings": [_drop_fields(one, "run_id") for one in ledger.approvals.accepted_warnings(run_id)],
+            **_describe_standing(workspace, run_id),
         },
         gate={
             "candidates": [
@@ -156,12 +160,35 @@ def _gather_dossier(
         environment=_describe_environment(manifest),
         diff=changed,
         manifest=ledger.runs.manifest_bytes(run_id, actor),
+        campaign=campaign,
         entries=segment.text(),
         head=sign_head(head, key),
         parts=parts,
         measurements={n: measurement_bytes(rows) for n, rows in numbers.items() if rows},
     )
     return dossier, _parse_summary(summary)
+
+
+def _describe_standing(workspace: Workspace, run_id: str) -> dict[str, Any]:
+    """The standing approval that covers a run, with the decisions on it; nothing for a run that people approved."""
+    used = workspace.ledger.standing.find_used(run_id)
+    if used is None:
+        return {}
+    told = {"digest": used.digest, "subject": canonical_bytes(used.subject).decode(), "at": used.at}
+    return {"standing": [told | {"decisions": [_drop_fields(one, "digest") for one in used.decisions]}]}
+
+
+def _describe_campaign(workspace: Workspace, run_id: str) -> tuple[Mapping[str, Any] | None, dict[str, bytes]]:
+    """The campaign that a run is a member of, and the parts from which its manifest is derived again."""
+    member = workspace.ledger.members.of_run(run_id)
+    if member is None:
+        return None, {}
+    derived = workspace.ledger.parts.get(member.derived)
+    named = json.loads(derived)["publications"].values()
+    details = {one["detail"] for parent in named for one in parent["partitions"].values()}
+    parts = {member.derived: derived, member.campaign_digest: workspace.ledger.campaigns.content(member.campaign_id)}
+    parts |= {digest: workspace.ledger.parts.get(digest) for digest in details}
+    return _drop_fields(member, "run_id"), parts
 
 
 def _describe_run(workspace: Workspace, run: RunRecord, manifest: Manifest, head: Head) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def _list_product_gaps(workspace: Workspace, product: Product) -> ProductGapsVie
     first = min(runs, key=lambda run: run.planned_at)
     base = workspace.ledger.runs.manifest(first.run_id).target.base_snapshot_id
     history = workspace.engines.history.commits(target.table, target.column, target.grain, None, since=base)
-    commits = tuple(find_foreign_commits(history, _read_publications(workspace, target.table), product.live))
+    commits = tuple(find_foreign_commits(history, _read_publications(workspace, target.table), product.live.jobs))
     needs_all = any(commit.touches_everything for commit in commits)
     partitions = tuple(_read_partitions(workspace, product)) if needs_all else ()
     gaps = find_gaps(commits, history.line, partitions, tuple(_iterate_answers(workspace, product, runs)))

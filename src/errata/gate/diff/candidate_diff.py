@@ -9,6 +9,7 @@ from errata.errors import StateRefused
 from errata.gate.diff.kept_diff import KEPT_ROWS, DiffKeeper, KeptDiff
 from errata.gate.diff.movements import build_metric_moves
 from errata.ledger import CandidateRecord, CandidateState, RunRecord
+from errata.ledger.records import covers
 from errata.model.diff import SAME, Diff, PartitionDiff, SchemaDiff
 from errata.model.manifest import Manifest, count_untouched_partitions
 from errata.ports.measure import CANDIDATE, ROW_COUNT, Measurement
@@ -19,6 +20,8 @@ from errata.workspace import RunContext, Workspace
 def require_candidate(workspace: Workspace, run: RunRecord, action: str) -> CandidateRecord:
     """The run's newest candidate; refuses if there is none. A candidate of a canary does not count."""
     made = [one for one in workspace.ledger.candidates.list(run.run_id) if one.state is CandidateState.MADE]
+    # a canary that was rejected has not all partitions of its run
+    made = [one for one in made if covers(one.detail, run.partitions)] or made
     if not made or made[-1].snapshot_id is None:
         raise StateRefused(
             f"{action} of {run.run_id} was refused; it has no candidate yet ({run.state})",

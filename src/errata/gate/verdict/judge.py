@@ -53,36 +53,57 @@ def judge_candidate(
     measurements: Iterable[Measurement],
     facts: CandidateSummary,
     accepted: Mapping[str, str] = MappingProxyType({}),
+    *,
+    whole: Manifest | None = None,
+    earlier: Iterable[Measurement] = (),
 ) -> Verdict:
     """Judge a candidate; for other thresholds, pass the manifest with its rules replaced.
 
-    ``accepted`` are rules whose warnings were accepted → the person who did.
+    ``accepted`` are rules whose warnings were accepted → the person who did. For a wave, ``whole`` has the rules of the
+    run and the partitions so far, and ``earlier`` what was measured in the waves before.
     """
-    numbers = MeasurementIndex({(m.scope, m.partition, m.name): m for m in measurements})
+    own = {(one.scope, one.partition, one.name): one for one in measurements}
+    before = {(one.scope, one.partition, one.name): one for one in earlier}
     with localcontext(prec=_PRECISION):
-        results = tuple(_iterate_results(manifest, numbers, facts))
+        numbers, so_far = MeasurementIndex(own), MeasurementIndex({**before, **own})
+        results = tuple(_iterate_results(manifest, numbers, facts, whole or manifest, so_far))
     return Verdict(tuple(replace(r, accepted_by=accepted.get(r.name)) if r.level == WARN else r for r in results))
 
 
-def _iterate_results(manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary) -> Iterator[CheckResult]:
+def _iterate_results(
+    manifest: Manifest,
+    numbers: MeasurementIndex,
+    facts: CandidateSummary,
+    whole: Manifest,
+    so_far: MeasurementIndex,
+) -> Iterator[CheckResult]:
     yield from judge_whole_candidate(manifest, numbers, facts)
     if manifest.kind == ATTEST:
         yield from _iterate_attestation(manifest, numbers, facts)
     else:
-        yield from _iterate_rules(manifest, numbers, facts)
+        yield from _iterate_run_rules(whole, so_far)
+        yield from _iterate_partition_rules(manifest, numbers, facts)
         if manifest.kind != RECONCILE:  # main says nothing about the rows that a run would read or set aside
             yield from judge_rows(manifest, numbers, facts)
 
 
-def _iterate_rules(manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary) -> Iterator[CheckResult]:
-    for check in manifest.checks:
+def _iterate_run_rules(whole: Manifest, numbers: MeasurementIndex) -> Iterator[CheckResult]:
+    """Results of the rules over all partitions so far."""
+    for check in whole.checks:
         if check.per == "run":
-            yield judge_check(check, None, manifest, numbers)
-    groups = index_groups(manifest.reconcile, numbers)
-    balances = [rule for rule in manifest.reconcile if rule.per != "run"]
-    for rule in manifest.reconcile:
-        if rule.per == "run":
-            yield judge_reconciliation(rule, None, numbers, groups)
+            yield judge_check(check, None, whole, numbers)
+    totals = tuple(rule for rule in whole.reconcile if rule.per == "run")
+    groups = index_groups(totals, numbers)
+    for rule in totals:
+        yield judge_reconciliation(rule, None, numbers, groups)
+
+
+def _iterate_partition_rules(
+    manifest: Manifest, numbers: MeasurementIndex, facts: CandidateSummary
+) -> Iterator[CheckResult]:
+    """Results of the rules of each partition of the candidate."""
+    balances = tuple(rule for rule in manifest.reconcile if rule.per != "run")
+    groups = index_groups(balances, numbers)
     for partition in manifest.partitions:
         yield from judge_partition(partition, manifest, numbers, facts)
         if migrated := judge_migration(partition, manifest, numbers):

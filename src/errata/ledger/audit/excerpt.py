@@ -7,7 +7,7 @@ computed again: it holds the exact text that was hashed, or only the digest of t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,9 +37,13 @@ class AuditExcerpt:
         return b"".join(canonical_bytes(line) + b"\n" for line in told)
 
 
-def load_excerpt(conn: Connection, run_id: str) -> AuditExcerpt:
-    """The audit from the first entry of this run to the head; raises when the chain is broken."""
-    first = conn.execute(select(func.min(audit.c.seq)).where(audit.c.run_id == run_id)).scalar_one()
+def load_excerpt(conn: Connection, run_id: str, campaign_id: str | None = None) -> AuditExcerpt:
+    """The audit from the first entry of this run to the head; raises when the chain is broken.
+
+    Entries of the campaign that the run is a member of are whole, too: they have its approvals.
+    """
+    own = {run_id, *([campaign_id] if campaign_id else [])}
+    first = conn.execute(select(func.min(audit.c.seq)).where(audit.c.run_id.in_(sorted(own)))).scalar_one()
     head = conn.execute(select(audit_head)).one()
     after, previous = None, ""
     lines: list[Mapping[str, Any]] = []
@@ -47,7 +51,7 @@ def load_excerpt(conn: Connection, run_id: str) -> AuditExcerpt:
         after = row.previous if after is None else after
         if (row.seq, row.previous) != (first + len(lines), previous or row.previous):
             raise _broken_error(first + len(lines))
-        lines.append(_build_line(row, run_id))
+        lines.append(_build_line(row, own))
         previous = row.hash
     if (first + len(lines) - 1, previous) != (head.seq, head.hash):
         raise _broken_error(first + len(lines))
@@ -60,11 +64,11 @@ def _iterate_from(conn: Connection, first: int) -> Iterator[Row[Any]]:
         yield from rows
 
 
-def _build_line(row: Row[Any], run_id: str) -> Mapping[str, Any]:
+def _build_line(row: Row[Any], own: Collection[str]) -> Mapping[str, Any]:
     entry = entry_from_row(row)
     if row.hash != entry_hash(entry):
         raise _broken_error(row.seq)
-    if row.run_id == run_id:
+    if row.run_id in own:
         return {"seq": row.seq, "content": content_bytes(entry).decode()}
     link = json.loads(link_bytes(entry))
     return {"seq": row.seq, "run": link["run"], "content_sha256": link["content"]}

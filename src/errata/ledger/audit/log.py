@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
 
 from errata.ledger.audit.chain import (
     append_entry,
@@ -11,13 +13,15 @@ from errata.ledger.audit.chain import (
     load_entries,
     read_hash,
     read_head,
-    verify_chain,
 )
-from errata.ledger.audit.excerpt import AuditExcerpt, load_excerpt
 from errata.ledger.privacy.people import reveal_entry
 from errata.ledger.store.base import Store, find_run
+from errata.ledger.store.campaign_members import find_member_of
 from errata.model.audit import Actor, AuditEntry, Head
-from errata.views.audit import AuditView
+
+if TYPE_CHECKING:
+    from errata.ledger.audit.excerpt import AuditExcerpt
+    from errata.views.audit import AuditView
 
 
 class AuditLog(Store):
@@ -39,11 +43,19 @@ class AuditLog(Store):
         return self._read(lambda conn: load_entries(conn, run_id, limit))
 
     def excerpt(self, run_id: str) -> AuditExcerpt:
-        """The audit from this run's first entry to the head, without the content of other runs' entries."""
-        return self._read(lambda conn: load_excerpt(conn, find_run(conn, run_id).run_id))
+        """The audit from this run's first entry, or its campaign's, to the head, without what others' entries say."""
+        from errata.ledger.audit.excerpt import load_excerpt
+
+        def work(conn: Connection) -> AuditExcerpt:
+            member = find_member_of(conn, find_run(conn, run_id).run_id)
+            return load_excerpt(conn, run_id, member.campaign_id if member else None)
+
+        return self._read(work)
 
     def verify(self, heads: Sequence[Head] = ()) -> AuditView:
         """Verify the whole chain, compare it with heads exported elsewhere, and compare the rows with it."""
+        from errata.ledger.audit.chain_check import verify_chain
+
         return self._read(lambda conn: verify_chain(conn, heads))
 
     def head(self) -> tuple[int, str, str]:

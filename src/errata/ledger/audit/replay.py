@@ -16,7 +16,8 @@ RowKey = tuple[Any, ...]
 
 TABLES = (
     "run", "verdict", "warning_acceptance", "released", "fact", "guard", "candidate", "publication",
-    "publication_detail", "acceptance", "hazard", "chunk", "attempt",
+    "publication_detail", "acceptance", "hazard", "chunk", "attempt", "standing", "standing_decision",
+    "standing_use", "campaign", "campaign_approval", "member_approval", "campaign_step",
 )  # fmt: skip
 """Tables whose every row follows from the log, except that planned chunks follow from the manifest."""
 
@@ -85,7 +86,9 @@ class AuditReplay:
 
 
 def _replay_plan(account: AuditReplay, entry: ReplayEntry) -> None:
-    told = entry.pick_fields("manifest_digest", "product") | {"planned_by": entry.person, "planned_at": entry.at}
+    # a member of a campaign was asked for by the person who planned the campaign, not by the one who starts it
+    person = entry.body.get("person", entry.person)
+    told = entry.pick_fields("manifest_digest", "product") | {"planned_by": person, "planned_at": entry.at}
     if "table" in entry.body:
         told["table_name"] = entry.body["table"]
     account.put("run", (entry.run,), entry.seq, **told)
@@ -100,6 +103,38 @@ def _replay_decision(account: AuditReplay, entry: ReplayEntry) -> None:
         }
         decision = "declined" if entry.action == "run.declined" else "approved"
         account.decisions[entry.seq] = {"run_id": entry.run, "decision": decision, **told}
+
+
+def _replay_approval(account: AuditReplay, entry: ReplayEntry) -> None:
+    """A decision on a run, or the approval of a member with its campaign."""
+    if "member_digest" not in entry.body:
+        _replay_decision(account, entry)
+        return
+    told = entry.pick_fields("campaign_digest", "derived") | {"digest": entry.body["member_digest"], "at": entry.at}
+    told |= {"campaign_id": entry.body["campaign"], "product": entry.body["member"]}
+    account.put("member_approval", (entry.run,), entry.seq, **told)
+
+
+def _replay_campaign(account: AuditReplay, entry: ReplayEntry) -> None:
+    match entry.what:
+        case "planned":
+            told = entry.pick_fields("product", "valid_until") | {"digest": entry.body["manifest_digest"]}
+            told |= {"planned_by": entry.person, "planned_at": entry.at, "state": "open"}
+            account.put("campaign", (entry.run,), entry.seq, **told)
+        case "approved" | "declined":
+            told = entry.pick_fields("person", "digest", "note") | {"decision": entry.what, "at": entry.at}
+            account.put("campaign_approval", (entry.seq,), entry.seq, campaign_id=entry.run, **told)
+            if entry.what == "declined":
+                account.put("campaign", (entry.run,), entry.seq, state="declined")
+        case "cancelled":
+            account.put("campaign", (entry.run,), entry.seq, state="cancelled")
+        case _:
+            pass
+
+
+def _replay_step(account: AuditReplay, entry: ReplayEntry) -> None:
+    told = entry.pick_fields("step", "outcome", "detail") | {"at": entry.at}
+    account.put("campaign_step", (entry.seq,), entry.seq, campaign_id=entry.run, **told)
 
 
 def _replay_break_glass(account: AuditReplay, entry: ReplayEntry) -> None:
@@ -231,9 +266,22 @@ def _replay_erasure(account: AuditReplay, entry: ReplayEntry) -> None:
     account.people[entry.body["subject"]] = -entry.seq
 
 
+def _replay_standing(account: AuditReplay, entry: ReplayEntry) -> None:
+    if entry.what == "used":
+        told = entry.pick_fields("digest") | {"at": entry.at}
+        account.put("standing_use", (entry.run,), entry.seq, **told)
+        return
+    digest = entry.body["digest"]
+    if (digest,) not in account.rows["standing"]:
+        told = {"product": entry.body["product"], "subject": digest, "at": entry.at}
+        account.put("standing", (digest,), entry.seq, **told)
+    decided = entry.pick_fields("digest", "person", "note") | {"decision": entry.what, "at": entry.at}
+    account.put("standing_decision", (entry.seq,), entry.seq, **decided)
+
+
 _REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
     "run.planned": _replay_plan,
-    "run.approved": _replay_decision,
+    "run.approved": _replay_approval,
     "run.declined": _replay_decision,
     "approval.recorded": _replay_decision,
     "run.validated": _replay_verdict,
@@ -255,5 +303,8 @@ _REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
     "attempt.": _replay_attempt,
     "person.erased": _replay_erasure,
     "break_glass.": _replay_break_glass,
+    "standing.": _replay_standing,
+    "campaign.": _replay_campaign,
+    "step.": _replay_step,
 }
 """By action, or by its prefix up to the first dot."""

@@ -156,6 +156,13 @@ _KEYS: dict[str, Callable[[Row[Any]], RowKey]] = {
     "hazard": lambda row: (row.pub_id,),
     "chunk": lambda row: (row.run_id, row.chunk_id),
     "attempt": lambda row: (row.run_id, row.chunk_id, row.fence),
+    "standing": lambda row: (row.digest,),
+    "standing_decision": lambda row: (row.audit_seq,),
+    "standing_use": lambda row: (row.run_id,),
+    "campaign": lambda row: (row.campaign_id,),
+    "campaign_approval": lambda row: (row.audit_seq,),
+    "member_approval": lambda row: (row.run_id,),
+    "campaign_step": lambda row: (row.audit_seq,),
 }
 """Key of each table's rows as the replay uses it."""
 
@@ -186,6 +193,7 @@ def _read_values(table: Table, row: Row[Any]) -> dict[str, Any]:
 _DERIVED_VALUES: tuple[tuple[Table, str, Callable[[Row[Any]], Any]], ...] = (
     (definition.verdict, "checks_digest", lambda row: _digest_json(row.checks)),
     (definition.released, "subject", lambda row: _digest_json(row.subject)),
+    (definition.standing, "subject", lambda row: _digest_json(row.subject)),
     (definition.candidate, "detail", lambda row: _digest_json(row.detail)),
     (definition.fact, "value", lambda row: _parse_json(row.value)),
 )

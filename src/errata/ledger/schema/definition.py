@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from errata.ledger.privacy.pseudonyms import PersonalJson, PersonName, SealedText
 
-KNOWN_VERSIONS = ("0007", "0008", "0009", "0010")
+KNOWN_VERSIONS = ("0007", "0008", "0009", "0010", "0011", "0012", "0013")
 LATEST_VERSION = KNOWN_VERSIONS[-1]
 
 PARTIAL_INDEXES = {
@@ -414,4 +414,104 @@ live_write = Table(
     Column("started_at", Text, nullable=False),
     Column("lease_until", BigInteger, nullable=False),
     Index("ix_live_write_table_name", "table_name"),
+)
+
+standing = Table(
+    "standing",
+    metadata,
+    Column("digest", Text, primary_key=True),  # of the subject
+    Column("product", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    _audit_seq_column(),
+    Index("ix_standing_product", "product"),
+)
+
+standing_decision = Table(
+    "standing_decision",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=True),
+    Column("digest", Text, ForeignKey("standing.digest"), nullable=False),
+    Column("person", PersonName, nullable=False),
+    Column("decision", Text, nullable=False),
+    Column("note", SealedText, nullable=False),
+    Column("at", Text, nullable=False),
+    _audit_seq_column(),
+    CheckConstraint("decision IN ('approved', 'revoked')", name="decision"),
+    Index("ix_standing_decision_digest", "digest"),
+)
+
+standing_use = Table(
+    "standing_use",
+    metadata,
+    Column("run_id", Text, ForeignKey("run.run_id"), primary_key=True),
+    Column("digest", Text, ForeignKey("standing.digest"), nullable=False),
+    Column("product", Text, nullable=False),
+    Column("partitions", Integer, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    _audit_seq_column(),
+    Index("ix_standing_use_product", "product", "at_ms"),
+)
+
+campaign = Table(
+    "campaign",
+    metadata,
+    Column("campaign_id", Text, primary_key=True),
+    Column("digest", Text, ForeignKey("manifest.digest"), nullable=False, unique=True),
+    Column("product", Text, nullable=False),
+    Column("planned_by", PersonName, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("planned_at", Text, nullable=False),
+    Column("valid_until", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("supersedes", Text),
+    Column("updated_at", Text, nullable=False),
+    _audit_seq_column(),
+    CheckConstraint("state IN ('open', 'declined', 'cancelled')", name="state"),
+)
+
+campaign_approval = Table(
+    "campaign_approval",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=True),
+    Column("campaign_id", Text, ForeignKey("campaign.campaign_id"), nullable=False),
+    Column("person", PersonName, nullable=False),
+    Column("decision", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("note", SealedText, nullable=False),
+    Column("at", Text, nullable=False),
+    _audit_seq_column(),
+    CheckConstraint("decision IN ('approved', 'declined')", name="decision"),
+    Index("ix_campaign_approval_campaign_id", "campaign_id"),
+)
+
+# the approval of a run that is a member of a campaign
+member_approval = Table(
+    "member_approval",
+    metadata,
+    Column("run_id", Text, ForeignKey("run.run_id"), primary_key=True),
+    Column("campaign_id", Text, ForeignKey("campaign.campaign_id"), nullable=False),
+    Column("product", Text, nullable=False),
+    Column("campaign_digest", Text, nullable=False),
+    Column("digest", Text, nullable=False),  # of the member's manifest
+    Column("derived", Text, ForeignKey("part.digest"), nullable=False),  # what the manifest was derived from
+    Column("at", Text, nullable=False),
+    _audit_seq_column(),
+    UniqueConstraint("campaign_id", "product"),
+)
+
+# one attempt at a step of a campaign that is not a run: a model of dbt
+campaign_step = Table(
+    "campaign_step",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=True),
+    Column("campaign_id", Text, ForeignKey("campaign.campaign_id"), nullable=False),
+    Column("step", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("detail", Text, ForeignKey("part.digest"), nullable=False),
+    Column("at", Text, nullable=False),
+    _audit_seq_column(),
+    CheckConstraint("outcome IN ('built', 'failed')", name="outcome"),
+    Index("ix_campaign_step_campaign_id", "campaign_id"),
 )

@@ -15,15 +15,17 @@ from typing import Literal
 
 from errata.ledger.records import CandidateState
 from errata.model.kind import CHECKING_KINDS
-from errata.model.run import ATTEMPT_MOVES, CHUNK_MOVES, PUBLICATION_MOVES, RUN_MOVES
+from errata.model.run import ATTEMPT_MOVES, CHUNK_MOVES, FINAL, PUBLICATION_MOVES, RUN_MOVES
 
 APPEND_ONLY = (
-    "acceptance", "approval", "audit", "fact", "guard", "manifest", "meta", "part", "publication_detail", "released",
-    "transition", "verdict", "warning_acceptance",
+    "acceptance", "approval", "audit", "campaign_approval", "campaign_step", "fact", "guard", "manifest",
+    "member_approval", "meta", "part", "publication_detail", "released", "standing", "standing_decision",
+    "standing_use", "transition", "verdict", "warning_acceptance",
 )  # fmt: skip
 NEVER_DELETED = (
     "attempt",
     "audit_head",
+    "campaign",
     "candidate",
     "chunk",
     "frozen_scope",
@@ -47,9 +49,9 @@ CANDIDATE_MOVES = {
 class Constraint:
     """Refuse an insert, update or delete on ``table`` when ``refused_when`` is true (always, when it is empty).
 
-    ``refused_when`` is SQL for both databases, except for four placeholders: ``$differs`` (unequal, also where one
-    side is null), ``$from`` and ``$to`` (of the move in an audit ``body``), and ``$kind`` (of the run, in the sealed
-    ``content`` of a manifest).
+    ``refused_when`` is SQL for both databases, except for five placeholders: ``$differs`` (unequal, also where one
+    side is null), ``$from`` and ``$to`` (of the move in an audit ``body``), and ``$kind`` and ``$campaign`` (of the
+    run, in the sealed ``content`` of a manifest).
     """
 
     name: str
@@ -99,6 +101,7 @@ _FIXED_COLUMNS = {
     "hazard": "pub_id table_name snapshot_id opened_at",
     "frozen_scope": "run_id table_name opened_at most_until",
     "live_write": "token table_name partitions owner started_at",
+    "campaign": "campaign_id digest product planned_by reason planned_at valid_until supersedes",
 }
 
 
@@ -120,6 +123,7 @@ def _unknown_move_sql(kind: str) -> str:
 
 
 _NEWEST = "SELECT 1 FROM audit WHERE seq = NEW.audit_seq AND seq = (SELECT seq FROM audit_head) AND run_id = NEW.run_id"
+_ENDED = ", ".join(f"'{state.value}'" for state in sorted(FINAL))
 _ITS_CHUNK = (
     "FROM chunk WHERE run_id = NEW.run_id AND chunk_id = NEW.chunk_id AND fence = NEW.fence AND state = 'running'"
 )
@@ -198,11 +202,72 @@ _TABLE_CONSTRAINTS = (
         "names another digest than the run",
     ),
     Constraint(
+        "standing_use_run",
+        "standing_use",
+        "insert",
+        "NOT EXISTS (SELECT 1 FROM run JOIN standing ON standing.product = run.product"
+        " WHERE run.run_id = NEW.run_id AND run.state = 'planned' AND standing.digest = NEW.digest"
+        " AND NEW.product = run.product)",
+        "a use belongs to a run of the product that was planned in the same transaction",
+    ),
+    Constraint(
+        "approval_of_member",
+        "approval",
+        "insert",
+        "EXISTS (SELECT 1 FROM member_approval WHERE run_id = NEW.run_id)",
+        "a member of a campaign is approved with its campaign",
+    ),
+    Constraint(
+        "run_of_campaign",
+        "run",
+        "update",
+        "OLD.state = 'planned' AND NEW.state = 'approved'"
+        " AND (SELECT $campaign FROM manifest WHERE digest = NEW.manifest_digest) IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM member_approval WHERE run_id = NEW.run_id AND digest = NEW.manifest_digest)",
+        "a member of a campaign is approved with its campaign",
+    ),
+    Constraint("campaign_start", "campaign", "insert", "NEW.state <> 'open'", "a campaign starts as open"),
+    Constraint(
+        "campaign_over",
+        "campaign",
+        "update",
+        "OLD.state <> 'open' OR NEW.state = 'open' OR NOT EXISTS (SELECT 1 FROM audit WHERE seq = NEW.audit_seq AND"
+        " seq = (SELECT seq FROM audit_head) AND run_id = NEW.campaign_id)",
+        "it is ended once, with the audit entry of it",
+    ),
+    Constraint(
+        "campaign_approval_digest",
+        "campaign_approval",
+        "insert",
+        "NOT EXISTS (SELECT 1 FROM campaign WHERE campaign_id = NEW.campaign_id AND digest = NEW.digest)",
+        "names another digest than the campaign",
+    ),
+    Constraint(
+        "member_approval_digest",
+        "member_approval",
+        "insert",
+        "NOT EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id AND manifest_digest = NEW.digest AND"
+        " product = NEW.product) OR (SELECT $campaign FROM manifest WHERE digest = NEW.digest) $differs"
+        " NEW.campaign_digest",
+        "names another digest or product than the run",
+    ),
+    Constraint(
+        "member_approval_campaign",
+        "member_approval",
+        "insert",
+        "NOT EXISTS (SELECT 1 FROM campaign WHERE campaign_id = NEW.campaign_id AND digest = NEW.campaign_digest AND"
+        " state = 'open')",
+        "only an open campaign of this digest approves its members",
+    ),
+    Constraint(
         "released_state",
         "released",
         "insert",
-        "NOT EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id AND state IN ('validated', 'part_published'))",
-        "only a run that passed its gate is released",
+        "NOT EXISTS (SELECT 1 FROM run WHERE run_id = NEW.run_id AND state IN ('validated', 'part_published')) AND ("  # noqa: S608
+        "NOT EXISTS (SELECT 1 FROM verdict WHERE run_id = NEW.run_id AND candidate_n = NEW.candidate_n AND passed"
+        " AND id = (SELECT MAX(id) FROM verdict WHERE run_id = NEW.run_id AND candidate_n = NEW.candidate_n)) OR EXISTS"
+        f" (SELECT 1 FROM run WHERE run_id = NEW.run_id AND state IN ({_ENDED})))",
+        "only a candidate that passed its gate is released, while its run has not ended",
     ),
     Constraint("released_audited", "released", "insert", f"NOT EXISTS ({_NEWEST})", "a release needs its audit entry"),
     Constraint(

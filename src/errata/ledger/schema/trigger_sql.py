@@ -54,6 +54,7 @@ _SQLITE_WORDS = {
     "from": "json_extract(body, '$.move.from')",
     "to": "json_extract(body, '$.move.to')",
     "kind": "json_extract(CAST(content AS TEXT), '$.kind')",
+    "campaign": "json_extract(CAST(content AS TEXT), '$.campaign')",
 }
 
 _SQLITE_HEAD_TRIGGER = """\
@@ -84,6 +85,7 @@ _POSTGRES_WORDS = {
     "from": "(body::json #>> '{move,from}')",
     "to": "(body::json #>> '{move,to}')",
     "kind": "(convert_from(content, 'UTF8')::json ->> 'kind')",
+    "campaign": "(convert_from(content, 'UTF8')::json ->> 'campaign')",
 }
 _HEAD_TRIGGER_BODY = "BEGIN UPDATE audit_head SET seq = NEW.seq, hash = NEW.hash; RETURN NULL; END"
 # The bits of pg_trigger.tgtype.

@@ -144,7 +144,7 @@ def _refuse_state(run: RunRecord, action: str, expected: Iterable[RunState], to:
 
 def run_from_row(row: Row[Any]) -> RunRecord:
     """A row of ``run`` as a record."""
-    return build_record(RunRecord, row, partitions=parse_texts(row.partitions), state=RunState(row.state))
+    return build_record(RunRecord, row, wave=None, partitions=parse_texts(row.partitions), state=RunState(row.state))
 
 
 def build_record(kind: type[T], row: Row[Any], **converted: Any) -> T:

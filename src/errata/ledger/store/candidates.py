@@ -7,7 +7,7 @@ a verdict and are fixed from then on. Verdicts are only added, so after a change
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
@@ -18,23 +18,28 @@ from errata.ledger.audit.chain import append_entry
 from errata.ledger.audit.measurement_digest import MEASURED, digest_measurements, load_measurements
 from errata.ledger.db.database import Tx
 from errata.ledger.privacy.pseudonyms import current_registry
-from errata.ledger.records import CandidateRecord, CandidateState, RunRecord, VerdictRecord
+from errata.ledger.records import CandidateRecord, CandidateState, RunRecord, VerdictRecord, WaveRecord, covers
 from errata.ledger.schema.definition import candidate, measurement, verdict
 from errata.ledger.schema.trigger_rules import CANDIDATE_MOVES
 from errata.ledger.store.base import Refusal, Store, build_record, find_run, move_run, require_state, to_json_text
+from errata.ledger.store.wave_states import find_waves, follow_waves
 from errata.model.audit import Actor
 from errata.model.refs import candidate_branch
 from errata.model.run import RunState, find_judged_state
+from errata.model.waves import BLOCKED, WaveState
 from errata.ports.measure import Measurement
 
 _CAN_VALIDATE = (
+    RunState.RUNNING,  # a wave is judged while later ones are computed
+    RunState.PAUSED,
+    RunState.FAILED,
     RunState.STAGED,
     RunState.REJECTED,
     RunState.NEEDS_ACCEPTANCE,
     RunState.VALIDATED,
     RunState.PART_PUBLISHED,
 )
-_CAN_ASSEMBLE = (RunState.RUNNING, *_CAN_VALIDATE)  # a canary is assembled from the first chunks of a running run
+_CAN_JUDGE = frozenset({WaveState.STAGED, WaveState.PART_PUBLISHED, WaveState.VALIDATED}) | BLOCKED
 
 
 class Candidates(Store):
@@ -55,7 +60,7 @@ class Candidates(Store):
         """
 
         def work(tx: Tx) -> CandidateRecord:
-            require_state(find_run(tx.conn, run_id), _CAN_ASSEMBLE, "candidate.intended")
+            require_state(find_run(tx.conn, run_id), _CAN_VALIDATE, "candidate.intended")
             last = tx.conn.execute(select(func.max(candidate.c.n)).where(candidate.c.run_id == run_id)).scalar()
             n = (last or 0) + 1
             body = {"n": n, "branch": branch or candidate_branch(run_id, n, digest), "digest": digest}
@@ -105,9 +110,9 @@ class Candidates(Store):
         query = select(candidate).where(candidate.c.run_id == run_id).order_by(candidate.c.n)
         return self._read(lambda conn: tuple(_candidate_from_row(row) for row in conn.execute(query)))
 
-    def latest(self, run_id: str) -> CandidateRecord | None:
-        """The newest candidate, whatever its state."""
-        found = self.list(run_id)
+    def latest(self, run_id: str, partitions: Collection[str] | None = None) -> CandidateRecord | None:
+        """The newest candidate with at least these partitions (default: with any), whatever its state."""
+        found = [one for one in self.list(run_id) if partitions is None or covers(one.detail, partitions)]
         return found[-1] if found else None
 
     def record_measurements(
@@ -159,25 +164,28 @@ class Candidates(Store):
         *,
         changes_table: bool = True,
     ) -> VerdictRecord:
-        """Record the verdict and move the run to validated, needs_acceptance or rejected, in one transaction.
+        """Record the verdict on a wave's candidate and move the run to where its waves are, in one transaction.
 
-        A run that does not change its table is moved to attested or differs.
-
-        A validated run that passes again (a new candidate on a newer head) keeps its state. A partly published run
-        keeps its state with any verdict.
+        A run whose later waves are still computed, or that is published in part, keeps its state with any verdict.
+        One that does not change its table is moved to attested or differs.
         """
 
         def work(tx: Tx) -> VerdictRecord:
             run, made = find_run(tx.conn, run_id), _find_candidate(tx.conn, run_id, n)
             require_state(run, _CAN_VALIDATE, "validate")
+            waves = find_waves(tx.conn, run)
+            judged = find_judged_state(checks, passed=passed, changes_table=changes_table)
             if made.state is not CandidateState.MADE:
                 raise Refusal(_not_made_error(made), run_id=run_id, action="validate", body={"n": n})
             body = {
                 "n": n, "passed": passed, "snapshot_id": made.snapshot_id, "thresholds_digest": thresholds_digest,
                 "checks_digest": digest_of(current_registry().conceal_for_row(to_plain(list(checks)))),
             }  # fmt: skip
-            state = find_judged_state(checks, passed=passed, changes_table=changes_table)
-            seq = _append_verdict(tx, run, state, actor, body)
+            _require_computed(run, waves, made)
+            to = judged
+            if changes_table:
+                to = follow_waves(run.state, [_judge_wave(wave, made, judged) for wave in waves])
+            seq = _append_verdict(tx, run, to, judged, actor, body)
             row = {
                 "run_id": run_id, "candidate_n": n, "passed": passed, "checks": to_json_text(list(checks)),
                 "thresholds_digest": thresholds_digest, "person": actor.person, "at": tx.at, "audit_seq": seq,
@@ -195,20 +203,43 @@ class Candidates(Store):
         query = select(verdict).where(verdict.c.run_id == run_id).order_by(verdict.c.id)
         return self._read(lambda conn: tuple(_verdict_from_row(row) for row in conn.execute(query)))
 
-    def latest_verdict(self, run_id: str) -> VerdictRecord | None:
-        """The newest verdict."""
-        return self._read(lambda conn: _find_latest_verdict(conn, run_id))
+    def latest_verdict(self, run_id: str, partitions: Collection[str] | None = None) -> VerdictRecord | None:
+        """The newest verdict, on a candidate with at least these partitions (default: on any)."""
+        return self._read(lambda conn: _find_latest_verdict(conn, run_id, partitions))
 
 
-def abandon_candidates(tx: Tx, run_id: str, actor: Actor, why: str) -> None:
-    """Abandon all candidates of the run, because the next one will be assembled from other files."""
+def abandon_candidates(tx: Tx, run_id: str, actor: Actor, why: str, partitions: Collection[str]) -> None:
+    """Abandon the candidates with any of these partitions: the next one will be assembled from other files."""
     query = select(candidate).where(candidate.c.run_id == run_id, candidate.c.state != CandidateState.ABANDONED.value)
     for row in tx.conn.execute(query.order_by(candidate.c.n)).all():
-        _move_candidate(tx, _candidate_from_row(row), CandidateState.ABANDONED, actor, {}, why)
+        known = _candidate_from_row(row)
+        if not known.detail.get("rows", dict.fromkeys(partitions)).keys().isdisjoint(partitions):
+            _move_candidate(tx, known, CandidateState.ABANDONED, actor, {}, why)
 
 
-def _append_verdict(tx: Tx, run: RunRecord, to: RunState, actor: Actor, body: Mapping[str, Any]) -> int:
-    if run.state is RunState.PART_PUBLISHED or (to is run.state is RunState.VALIDATED):
+def _require_computed(run: RunRecord, waves: Sequence[WaveRecord], made: CandidateRecord) -> None:
+    """Refuse a verdict on a candidate while one of its waves is computed, or after all of them are out."""
+    mine = [wave for wave in waves if covers(made.detail, wave.partitions)]
+    if not any(wave.state in _CAN_JUDGE for wave in mine):
+        expected = [
+            state for state in _CAN_VALIDATE if state not in (RunState.RUNNING, RunState.PAUSED, RunState.FAILED)
+        ]
+        require_state(run, expected, "validate")
+        raise Refusal(_not_judgeable_error(made), run_id=run.run_id, action="validate", body={"n": made.n})
+
+
+def _judge_wave(wave: WaveRecord, made: CandidateRecord, judged: RunState) -> WaveState:
+    """The state of a wave after this verdict, which may be on the candidate of another wave."""
+    if wave.state not in _CAN_JUDGE or not covers(made.detail, wave.partitions):
+        return wave.state
+    return wave.state if wave.state is WaveState.PART_PUBLISHED else WaveState(judged.value)
+
+
+def _append_verdict(
+    tx: Tx, run: RunRecord, to: RunState, judged: RunState, actor: Actor, body: Mapping[str, Any]
+) -> int:
+    # a run that is judged again with the same result moves from the state to itself, except where nothing has to follow
+    if to is run.state and (to is not judged or to is RunState.VALIDATED):
         return append_entry(tx, actor, "verdict.recorded", run.run_id, body).seq
     return move_run(tx, run, to, actor, f"run.{to.value}", body).audit_seq
 
@@ -263,13 +294,29 @@ def _not_made_error(known: CandidateRecord) -> StateRefused:
     )
 
 
+def _not_judgeable_error(known: CandidateRecord) -> StateRefused:
+    return StateRefused(
+        f"a verdict on candidate {known.n} of {known.run_id} was refused; expected a candidate of a whole wave that is"
+        " computed and not published",
+        state="nothing was changed",
+        hint=f"errata validate {known.run_id}",
+    )
+
+
 def _candidate_from_row(row: Row[Any]) -> CandidateRecord:
     return build_record(CandidateRecord, row, state=CandidateState(row.state), detail=json.loads(row.detail))
 
 
-def _find_latest_verdict(conn: Connection, run_id: str) -> VerdictRecord | None:
-    query = select(verdict).where(verdict.c.run_id == run_id).order_by(verdict.c.id.desc()).limit(1)
-    row = conn.execute(query).first()
+def _find_latest_verdict(
+    conn: Connection, run_id: str, partitions: Collection[str] | None = None
+) -> VerdictRecord | None:
+    query = select(verdict).where(verdict.c.run_id == run_id).order_by(verdict.c.id.desc())
+    if partitions is None:
+        row = conn.execute(query.limit(1)).first()
+        return None if row is None else _verdict_from_row(row)
+    made = conn.execute(select(candidate).where(candidate.c.run_id == run_id)).all()
+    usable = [row.n for row in made if covers(json.loads(row.detail), partitions)]
+    row = conn.execute(query.where(verdict.c.candidate_n.in_(usable)).limit(1)).first()
     return None if row is None else _verdict_from_row(row)
 
 

@@ -60,25 +60,31 @@ class ChunkRetries(Store):
         return self._write(actor, work)
 
     def repack(self, run_id: str, chunks: Sequence[Chunk], actor: Actor, why: str) -> bool:
-        """Replace pending chunks by chunks with exactly the same partitions; False if they are no longer pending.
+        """Replace pending chunks by chunks with exactly the same partitions, wave by wave; False if they are gone.
 
         The ids of ``chunks`` are not used: the ledger numbers its chunks itself.
         """
-        wanted = {name for chunk in chunks for name in chunk.partitions}
+        waves: dict[int, list[Chunk]] = {}
+        for chunk in chunks:
+            waves.setdefault(chunk.wave, []).append(chunk)
 
         def work(tx: Tx) -> bool:
             waiting = [row for row in tx.conn.execute(select_chunks(run_id, ChunkState.PENDING)) if row.fence == 0]
-            old = [row for row in waiting if wanted & set(parse_texts(row.partitions))]
-            if {name for row in old for name in parse_texts(row.partitions)} != wanted or len(
-                {r.wave for r in old}
-            ) != 1:
+            old = {wave: _find_replaced(waiting, wave, new) for wave, new in waves.items()}
+            if not all(old.values()) or find_run(tx.conn, run_id).state is not RunState.RUNNING:
                 return False
-            if find_run(tx.conn, run_id).state is not RunState.RUNNING:
-                return False
-            _replace_chunks(tx, old, list(chunks), actor, why)
+            for wave, new in waves.items():
+                _replace_chunks(tx, old[wave], new, actor, why)
             return True
 
         return self._write(actor, work)
+
+
+def _find_replaced(waiting: Sequence[Row[Any]], wave: int, new: Sequence[Chunk]) -> list[Row[Any]]:
+    """The waiting chunks of a wave that have exactly the partitions of the new ones; empty if they have not."""
+    wanted = {name for chunk in new for name in chunk.partitions}
+    old = [row for row in waiting if row.wave == wave and wanted & set(parse_texts(row.partitions))]
+    return old if {name for row in old for name in parse_texts(row.partitions)} == wanted else []
 
 
 def build_loss(row: Row[Any], reason: str, *, lost_worker: bool, message: str = "") -> FailedAttempt:

@@ -12,8 +12,16 @@ from errata.ledger.schema.definition import chunk as chunk_table
 from errata.ledger.store.progress import chunk_from_row
 from errata.model.run import AttemptState, ChunkState
 
-RUN_ORDER = (chunk_table.c.position, func.length(chunk_table.c.chunk_id), chunk_table.c.chunk_id)
-"""Order in which chunks run; chunks that replaced another have its position and are ordered by number."""
+RUN_ORDER = (
+    chunk_table.c.wave,
+    chunk_table.c.position,
+    func.length(chunk_table.c.chunk_id),
+    chunk_table.c.chunk_id,
+)
+"""Order in which chunks run; chunks that replaced another have its position and are ordered by number.
+
+By wave first: a wave that is computed again holds up those behind it.
+"""
 
 
 def select_chunks(run_id: str, state: ChunkState) -> Select[Any]:

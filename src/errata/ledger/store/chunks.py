@@ -33,6 +33,7 @@ from errata.ledger.store.chunk_rows import (
 )
 from errata.ledger.store.facts import has_fact
 from errata.ledger.store.progress import attempt_from_row
+from errata.ledger.store.wave_states import has_rejected_wave
 from errata.ledger.store.workers import is_owner_dead
 from errata.model.audit import Actor
 from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
@@ -226,6 +227,8 @@ class _ClaimRules:
 
     def find_next_chunk(self, conn: Connection, now_ms: int) -> Row[Any] | None:
         if self._max_running is not None and self._count_running(conn) >= self._max_running:
+            return None
+        if has_rejected_wave(conn, self._run_id):
             return None
         passed = self._has_canary_passed(conn)
         if self._in_order:

@@ -7,7 +7,7 @@ therefore always the stack to unwind, and the state of a run follows from the st
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,6 @@ from errata.ledger.db.database import Tx
 from errata.ledger.records import AcceptanceRecord, PartitionState, PublicationRecord, RunRecord
 from errata.ledger.schema.definition import acceptance
 from errata.ledger.store.base import Store, build_record, find_run
-from errata.model.run import RunState
 
 _MAX_IN_LIST = 500
 
@@ -71,37 +70,28 @@ def find_partition_states(conn: Connection, run: RunRecord) -> dict[str, Partiti
     """State of each partition of the run."""
     touched = select(acceptance.c.partition).where(acceptance.c.run_id == run.run_id)
     where = (acceptance.c.table_name == run.table) & acceptance.c.partition.in_(touched)
-    rows = {
-        row.seq: build_record(AcceptanceRecord, row)
-        for row in conn.execute(select(acceptance).where(where).order_by(acceptance.c.seq))
-    }
-    newest = {record.partition: record for record in rows.values()}
+    columns = (acceptance.c.seq, acceptance.c.partition, acceptance.c.run_id, acceptance.c.stands_on)
+    # plain columns, not records: every look at a wave asks for this, of thousands of partitions
+    found = conn.execute(select(*columns).where(where).order_by(acceptance.c.seq)).tuples().all()
+    rows = {seq: (run_id, stands_on) for seq, _, run_id, stands_on in found}
+    newest = {partition: seq for seq, partition, _, _ in found}
     return {partition: _find_partition_state(rows, newest.get(partition), run.run_id) for partition in run.partitions}
 
 
 def _find_partition_state(
-    rows: Mapping[int, AcceptanceRecord], top: AcceptanceRecord | None, run_id: str
+    rows: Mapping[int, tuple[str | None, int | None]], top: int | None, run_id: str
 ) -> PartitionState:
+    """State of the partition whose newest row is ``top``; ``rows`` has the run of each row, and the row below it."""
     if top is None:
         return PartitionState.UNPUBLISHED
-    if top.run_id == run_id:
+    current, under = rows[top]
+    if current == run_id:
         return PartitionState.ACCEPTED
-    under = top.stands_on
     while under is not None:
-        if rows[under].run_id == run_id:
+        current, under = rows[under]
+        if current == run_id:
             return PartitionState.SUPERSEDED
-        under = rows[under].stands_on
     return PartitionState.ROLLED_BACK
-
-
-def derive_run_state(states: Iterable[PartitionState]) -> RunState | None:
-    """The run state that follows from its partitions; None before the first publication."""
-    found = set(states)
-    if PartitionState.ACCEPTED in found:
-        return RunState.PART_PUBLISHED if PartitionState.UNPUBLISHED in found else RunState.PUBLISHED
-    if PartitionState.SUPERSEDED in found:
-        return RunState.SUPERSEDED
-    return RunState.ROLLED_BACK if PartitionState.ROLLED_BACK in found else None
 
 
 def record_acceptances(tx: Tx, publication: PublicationRecord, audit_seq: int) -> None:

@@ -18,12 +18,12 @@ from errata.canonical import canonical_bytes, digest_of
 from errata.errors import ScopeLocked, StateRefused, UsageError
 from errata.ledger.audit.chain import append_entry, load_entries
 from errata.ledger.db.database import Tx
-from errata.ledger.records import Owner, PartitionState, PublicationRecord, RunRecord
+from errata.ledger.records import Owner, PartitionState, PublicationRecord, RunRecord, WaveRecord
 from errata.ledger.schema.definition import hazard, publication, publication_detail, scope_lock
 from errata.ledger.store.base import Refusal, Store, find_run, move_run, require_state, to_json_text
+from errata.ledger.store.campaign_members import require_member, withdraw_from_descendants
 from errata.ledger.store.freeze_end import lift_published_freezes
 from errata.ledger.store.partition_history import (
-    derive_run_state,
     find_partition_states,
     find_runs_below,
     record_acceptances,
@@ -31,18 +31,33 @@ from errata.ledger.store.partition_history import (
 from errata.ledger.store.parts import load_part, save_parts
 from errata.ledger.store.publication_rows import find_publication, load_publications, select_open_publications
 from errata.ledger.store.releases import require_release
+from errata.ledger.store.wave_states import find_waves, follow_waves
 from errata.model.audit import Actor
-from errata.model.groups import GROUP_ACTIONS, RESUMED, build_hold_error, build_stopped_error
 from errata.model.refs import undo_branch
-from errata.model.run import PublicationState, RunState
+from errata.model.run import RUN_MOVES, PublicationState, RunState
+from errata.model.waves import (
+    OUT,
+    RESUME_ACTIONS,
+    WAVE_ACTIONS,
+    WaveState,
+    build_pause_error,
+    build_stopped_error,
+    derive_run_state,
+)
 
 PublicationKind = Literal["publish", "rollback"]
 PublicationOutcome = Literal["committed", "abandoned"]
 
+_BEFORE_THE_END = (
+    RunState.RUNNING, RunState.PAUSED, RunState.FAILED, RunState.STAGED, RunState.REJECTED, RunState.NEEDS_ACCEPTANCE,
+    RunState.VALIDATED, RunState.PART_PUBLISHED,
+)  # fmt: skip
 _ALLOWED_STATES: dict[str, tuple[RunState, ...]] = {
-    "publish": (RunState.VALIDATED, RunState.PART_PUBLISHED),
-    "rollback": (RunState.PUBLISHED, RunState.PART_PUBLISHED),
+    "publish": tuple(state for state in _BEFORE_THE_END if state is not RunState.PAUSED),
+    "rollback": (*_BEFORE_THE_END, RunState.PUBLISHED, RunState.CANCELLED, RunState.EXPIRED),
 }
+"""By kind; which partitions may go is decided by the states of their waves."""
+_GOING = (WaveState.VALIDATED, WaveState.PART_PUBLISHED)
 _REQUIRED_STATE = {"publish": PartitionState.UNPUBLISHED, "rollback": PartitionState.ACCEPTED}
 _PUBLISHED_STATES = frozenset({RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED})
 
@@ -76,23 +91,31 @@ class Publications(Store):
         def work(tx: Tx) -> PublicationRecord:
             run = find_run(tx.conn, run_id)
             require_state(run, _ALLOWED_STATES[kind], f"{kind}.intended")
+            waves = find_waves(tx.conn, run)
+            _require_waves(run, kind, waves, partitions)
+            _require_order(run, waves, release)
             _require_scope(tx.conn, run, kind, table, partitions)
             # checked here, in the transaction of the intent, so that no verdict, pause or lock can come in between
             require_release(tx.conn, run, release)
             require_not_stopped(tx, run, release)
-            require_hold_elapsed(tx, run, release)
+            require_pause_elapsed(tx, run, release)
+            if kind == "publish" and found_id is None:
+                require_member(tx.conn, run)
             last = tx.conn.execute(select(func.max(publication.c.n)).where(publication.c.run_id == run_id)).scalar()
             n = (last or 0) + 1
             pub_id = found_id or _build_pub_id(tx, run_id, kind, n)
             _require_unlocked(tx, run, kind, table, partitions)
+            if kind == "rollback":
+                withdraw_from_descendants(tx, run, pub_id, actor)
             (part,) = save_parts(tx, [content])
             facts = {
                 "publication": pub_id, "table": table, "partitions": list(partitions), "person": person,
                 "reason": reason, "base_snapshot_id": base_snapshot_id, "detail": part, "release": release,
             }  # fmt: skip
-            seq = _append_or_move(
-                tx, run, RunState.PUBLISHING if kind == "publish" else None, actor, f"{kind}.intended", facts
-            )
+            # while later waves are computed the run stays running
+            going = follow_waves(run.state, [_set_publishing(wave, partitions) for wave in waves])
+            moves = kind == "publish" and going is not run.state
+            seq = _append_or_move(tx, run, going if moves else None, actor, f"{kind}.intended", facts)
             lease_until = tx.now_ms + int(lease_seconds * 1000)
             row = {
                 "pub_id": pub_id, "run_id": run_id, "n": n, "kind": kind, "state": "intended", "table_name": table,
@@ -230,6 +253,46 @@ def _build_pub_id(tx: Tx, run_id: str, kind: PublicationKind, n: int) -> str:
     return f"{run_id}-{kind[0]}{n}-{digest_of([tx.head_hash, tx.at])[:6]}"
 
 
+def _require_waves(
+    run: RunRecord, kind: PublicationKind, waves: Sequence[WaveRecord], partitions: Sequence[str]
+) -> None:
+    """Refuse to publish a wave that has not passed its gate."""
+    wanted = set(partitions) if kind == "publish" else set()
+    wrong = [wave for wave in waves if not wanted.isdisjoint(wave.partitions) and wave.state not in _GOING]
+    if not wrong:
+        return
+    found = wrong[0].state.value
+    which = run.run_id if len(waves) == 1 else f"wave {wrong[0].n} of {run.run_id}"
+    error = StateRefused(
+        f"{kind} of {which} was refused; expected state validated or part_published, found {found}",
+        state="nothing was changed",
+        run_id=run.run_id,
+        found=found,
+        expected=[state.value for state in _GOING],
+    )
+    body = {"found": found, "wave": wrong[0].n}
+    raise Refusal(error, run_id=run.run_id, action=f"{kind}.intended", body=body)
+
+
+def _require_order(run: RunRecord, waves: Sequence[WaveRecord], release: Mapping[str, Any] | None) -> None:
+    """Refuse a wave before the one before it, unless someone named its partitions."""
+    told = (release or {}).get("wave") or {}
+    if told.get("named"):
+        return
+    for n in told.get("n", ()):
+        if before := [wave.n for wave in waves if wave.n < n and wave.state not in OUT]:
+            error = StateRefused(
+                f"publish of wave {n} of {run.run_id} was refused; wave {before[0]} is not out yet",
+                state="nothing was changed",
+                run_id=run.run_id,
+            )
+            raise Refusal(error, run_id=run.run_id, action="publish.intended", body={"wave": n, "before": before})
+
+
+def _set_publishing(wave: WaveRecord, partitions: Sequence[str]) -> WaveState:
+    return wave.state if set(wave.partitions).isdisjoint(partitions) else WaveState.PUBLISHING
+
+
 def _require_scope(
     conn: Connection, run: RunRecord, kind: PublicationKind, table: str, partitions: Sequence[str]
 ) -> None:
@@ -284,7 +347,10 @@ def _record_consequences(
     if outcome == "committed":
         record_acceptances(tx, known, tx.head_seq + 1)
     run = find_run(tx.conn, known.run_id)
-    after = derive_run_state(find_partition_states(tx.conn, run).values()) or RunState.VALIDATED
+    after = _find_state_after(run, [wave.state for wave in find_waves(tx.conn, run)])
+    if outcome == "committed" and known.kind == "rollback" and after is RunState.RUNNING:
+        # someone has to look before more is computed and published
+        after = RunState.PAUSED
     first = after
     if run.state is RunState.PUBLISHING and after in (RunState.SUPERSEDED, RunState.ROLLED_BACK):
         # Later runs superseded this one meanwhile; the model allows that move only from published states.
@@ -304,10 +370,19 @@ def _record_consequences(
             _refresh_run_state(tx, below, known.pub_id, actor)
 
 
+def _find_state_after(run: RunRecord, waves: Sequence[WaveState]) -> RunState:
+    """The state that follows from the waves; of a run that was given up, only from those that were out by then."""
+    if run.state not in (RunState.CANCELLED, RunState.EXPIRED):
+        return follow_waves(run.state, waves)
+    out = [state for state in waves if state in OUT]
+    after = derive_run_state(out) if out and WaveState.PART_PUBLISHED not in waves else run.state
+    return after if after in RUN_MOVES[run.state] else run.state
+
+
 def _refresh_run_state(tx: Tx, run: RunRecord, because: str, actor: Actor) -> None:
     # The caller leaves out a run that is publishing: its state is derived when its own intent is settled.
-    after = derive_run_state(find_partition_states(tx.conn, run).values())
-    if after is not None and after is not run.state:
+    after = follow_waves(run.state, [wave.state for wave in find_waves(tx.conn, run)])
+    if after is not run.state:
         move_run(tx, run, after, actor, f"run.{after.value}", {"because": because})
 
 
@@ -334,19 +409,19 @@ def _detail_row(pub_id: str, n: int, part: str, at: str, seq: int) -> dict[str, 
 
 
 def require_not_stopped(tx: Tx, run: RunRecord, release: Mapping[str, Any] | None) -> None:
-    """Refuse a group after a pause or a rollback that no resume has followed."""
-    newest = load_entries(tx.conn, run.run_id, 1, GROUP_ACTIONS) if (release or {}).get("group") else ()
-    if newest and newest[0].action != RESUMED:
+    """Refuse a wave after a pause or a rollback that no resume has followed."""
+    newest = load_entries(tx.conn, run.run_id, 1, WAVE_ACTIONS) if (release or {}).get("wave") else ()
+    if newest and newest[0].action not in RESUME_ACTIONS:
         why = f"{newest[0].action}, entry {newest[0].seq}"
         raise Refusal(
             build_stopped_error(run.run_id, why), run_id=run.run_id, action="publish.intended", body={"why": why}
         )
 
 
-def require_hold_elapsed(tx: Tx, run: RunRecord, release: Mapping[str, Any] | None) -> None:
-    """Refuse a group before its hold has elapsed, unless a person let it go early; ``release`` contains the hold."""
-    group = (release or {}).get("group") or {}
-    if not group or group.get("early"):
+def require_pause_elapsed(tx: Tx, run: RunRecord, release: Mapping[str, Any] | None) -> None:
+    """Refuse a wave before its pause has elapsed, unless a person let it go early; ``release`` contains the pause."""
+    wave = (release or {}).get("wave") or {}
+    if not wave or wave.get("early"):
         return
     mine = (
         (publication.c.run_id == run.run_id) & (publication.c.kind == "publish") & (publication.c.state == "committed")
@@ -355,8 +430,8 @@ def require_hold_elapsed(tx: Tx, run: RunRecord, release: Mapping[str, Any] | No
     if last is None:
         return
     now = datetime.fromtimestamp(tx.now_ms / 1000, UTC)
-    until = datetime.fromisoformat(last) + timedelta(seconds=int(group["hold_seconds"]))
+    until = datetime.fromisoformat(last) + timedelta(seconds=int(wave["pause_seconds"]))
     until -= timedelta(microseconds=until.microsecond % 1000)  # tx.now_ms has only milliseconds
     if now < until:
-        error = build_hold_error(run.run_id, str(group["hold"]), until, now)
+        error = build_pause_error(run.run_id, str(wave["pause"]), until, now)
         raise Refusal(error, run_id=run.run_id, action="publish.intended", body={"until": error.fields["until"]})

@@ -13,23 +13,26 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from errata.canonical import from_plain
+from errata.errors import StateRefused
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.records import RunRecord
 from errata.ledger.schema.definition import chunk as chunk_table
 from errata.ledger.schema.definition import fact as fact_table
-from errata.ledger.store.base import Store, find_run, move_run, require_state, to_json_text
+from errata.ledger.store.base import Refusal, Store, find_run, move_run, to_json_text
 from errata.ledger.store.candidates import abandon_candidates
 from errata.ledger.store.facts import has_fact, load_facts
 from errata.ledger.store.parts import load_part, save_parts
+from errata.ledger.store.wave_states import find_waves
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk, InputPin
 from errata.model.rebase import Rebase
-from errata.model.run import ChunkState, RunState
+from errata.model.run import FINAL, ChunkState, RunState
+from errata.model.waves import WaveState
 
 REBASE = "rebase."
 """Prefix of the run note of a rebase; its number follows."""
-_CAN_REBASE = (RunState.STAGED, RunState.VALIDATED)
+_CAN_REBASE = frozenset({WaveState.STAGED, WaveState.VALIDATED})
 
 
 class Rebases(Store):
@@ -49,7 +52,7 @@ class Rebases(Store):
             run = find_run(tx.conn, run_id)
             if has_fact(tx.conn, run_id, name):
                 return run
-            require_state(run, _CAN_REBASE, "run.rebased")
+            waves = _require_rebaseable(tx, run, chunks)
             save_parts(tx, parts.values())
             where = chunk_table.c.run_id == run_id
             number, last = tx.conn.execute(
@@ -66,13 +69,16 @@ class Rebases(Store):
                 {
                     "run_id": run_id, "chunk_id": made, "position": (last or 0) + 1,
                     "partitions": to_json_text(list(chunk.partitions)), "rows": chunk.rows, "bytes": chunk.bytes,
-                    "state": ChunkState.PENDING.value, "fence": 0, "tries": 0, "wave": 1, "origin": name,
-                    "audit_seq": seq,
+                    "state": ChunkState.PENDING.value, "fence": 0, "tries": 0, "wave": waves[chunk.partitions[0]],
+                    "origin": name, "audit_seq": seq,
                 }
                 for made, chunk in zip(names, chunks, strict=True)
             ]  # fmt: skip
             tx.conn.execute(chunk_table.insert(), rows)
-            abandon_candidates(tx, run_id, actor, name)
+            abandon_candidates(tx, run_id, actor, name, {one for chunk in chunks for one in chunk.partitions})
+            if run.state in (RunState.RUNNING, RunState.PAUSED, RunState.FAILED):
+                append_entry(tx, actor, "run.rebased", run_id, {"rebase": n})
+                return find_run(tx.conn, run_id)
             return move_run(tx, run, RunState.RUNNING, actor, "run.rebased", {"rebase": n})
 
         return self._write(actor, work)
@@ -88,6 +94,24 @@ class Rebases(Store):
                 _load_rebase(fact, load_part(conn, fact["pins_part"])) for fact in _rebase_facts(conn, run_id)
             )
         )
+
+
+def _require_rebaseable(tx: Tx, run: RunRecord, chunks: Sequence[Chunk]) -> Mapping[str, int]:
+    """The wave of each partition; refuses unless all their waves are computed and nothing of them is published."""
+    waves = find_waves(tx.conn, run)
+    names = {one for chunk in chunks for one in chunk.partitions}
+    found = [wave for wave in waves if not names.isdisjoint(wave.partitions)]
+    wrong = [wave for wave in found if wave.state not in _CAN_REBASE]
+    if not wrong and run.state not in FINAL:
+        return {name: wave.n for wave in found for name in wave.partitions}
+    state = wrong[0].state.value if wrong else run.state.value
+    error = StateRefused(
+        f"run.rebased of {run.run_id} was refused; expected staged or validated partitions, found {state}",
+        state="nothing was changed",
+        run_id=run.run_id,
+        found=state,
+    )
+    raise Refusal(error, run_id=run.run_id, action="run.rebased", body={"found": state})
 
 
 def _rebase_facts(conn: Connection, run_id: str) -> tuple[Mapping[str, Any], ...]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, func, select
 
 from errata.canonical import digest_of
-from errata.errors import ApprovalRefused, UsageError
+from errata.errors import ApprovalRefused, StateRefused, UsageError
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.records import ReleaseRecord, RunRecord
@@ -23,7 +23,11 @@ from errata.ledger.store.base import Refusal, Store, build_record, find_run, req
 from errata.model.audit import Actor
 from errata.model.run import RunState
 
-_CAN_RELEASE = (RunState.VALIDATED, RunState.PART_PUBLISHED)
+CAN_RELEASE = (
+    RunState.RUNNING, RunState.PAUSED, RunState.FAILED, RunState.STAGED, RunState.REJECTED, RunState.NEEDS_ACCEPTANCE,
+    RunState.VALIDATED, RunState.PART_PUBLISHED,
+)  # fmt: skip
+"""States of a run in which a wave of it may be released; that the wave passed its gate is checked by itself."""
 ReleaseKind = Literal["release", "publish", "automatic"]
 _AUTOMATIC: ReleaseKind = "automatic"
 
@@ -52,7 +56,7 @@ class Releases(Store):
 
         def work(tx: Tx) -> tuple[ReleaseRecord, bool]:
             run = find_run(tx.conn, run_id)
-            newest = _find_newest(tx.conn, run_id)
+            newest = _find_newest(tx.conn, run_id, candidate_n)
             is_same = newest is not None and _release_identity(newest) == (
                 digest,
                 person,
@@ -61,7 +65,9 @@ class Releases(Store):
             )
             if newest is not None and is_same and (since is None or datetime.fromisoformat(newest.at) >= since):
                 return newest, True
-            require_state(run, _CAN_RELEASE, "release")
+            require_state(run, CAN_RELEASE, "release")
+            if run.state not in (RunState.VALIDATED, RunState.PART_PUBLISHED):
+                _require_passed(tx.conn, run, candidate_n)
             body = {"digest": digest, "person": person, "kind": kind, "note": note, "candidate": candidate_n}
             if break_glass:
                 glass = {"person": person, "why": break_glass, "digest": digest}
@@ -75,7 +81,7 @@ class Releases(Store):
                 "audit_seq": seq,
             }  # fmt: skip
             tx.conn.execute(released.insert(), row)
-            found = _find_newest(tx.conn, run_id)
+            found = _find_newest(tx.conn, run_id, candidate_n)
             if found is None:
                 raise UsageError(f"the release of {run_id} was not kept")
             return found, False
@@ -88,14 +94,35 @@ class Releases(Store):
         return self._read(lambda conn: tuple(_release_from_row(row) for row in conn.execute(query)))
 
 
+def _require_passed(conn: Connection, run: RunRecord, candidate_n: int) -> None:
+    """Refuse to release a candidate that did not pass its gate; the database refuses it as well."""
+    mine = (verdict.c.run_id == run.run_id) & (verdict.c.candidate_n == candidate_n)
+    passed = conn.execute(select(verdict.c.passed).where(mine).order_by(verdict.c.id.desc()).limit(1)).scalar()
+    if passed:
+        return
+    if passed is None:
+        require_state(run, (RunState.VALIDATED, RunState.PART_PUBLISHED), "release")
+    error = StateRefused(
+        f"release of {run.run_id} was refused; expected a candidate that passed its gate, and candidate {candidate_n} "
+        "did not",
+        state="nothing was changed",
+        run_id=run.run_id,
+        found=run.state.value,
+    )
+    raise Refusal(error, run_id=run.run_id, action="release", body={"candidate": candidate_n})
+
+
 def require_release(conn: Connection, run: RunRecord, release: Mapping[str, Any] | None) -> None:
-    """Refuse a publication whose release does not exist or is not for the newest verdict."""
+    """Refuse a publication whose release does not exist or is not for the newest verdict on its candidate."""
     named, expected = (release or {}).get("release"), (release or {}).get("verdict")
     if named is not None:
         _require_release_row(conn, run, int(named))
     if expected is None:
         return
-    newest = conn.execute(select(func.max(verdict.c.audit_seq)).where(verdict.c.run_id == run.run_id)).scalar()
+    mine = verdict.c.run_id == run.run_id
+    if (n := (release or {}).get("candidate")) is not None:
+        mine &= verdict.c.candidate_n == n
+    newest = conn.execute(select(func.max(verdict.c.audit_seq)).where(mine)).scalar()
     if newest == expected:
         return
     error = ApprovalRefused(
@@ -121,8 +148,9 @@ def _require_release_row(conn: Connection, run: RunRecord, release_id: int) -> N
     raise Refusal(error, run_id=run.run_id, action="publish.intended", body={"release": release_id})
 
 
-def _find_newest(conn: Connection, run_id: str) -> ReleaseRecord | None:
-    query = select(released).where(released.c.run_id == run_id).order_by(released.c.id.desc()).limit(1)
+def _find_newest(conn: Connection, run_id: str, candidate_n: int) -> ReleaseRecord | None:
+    mine = (released.c.run_id == run_id) & (released.c.candidate_n == candidate_n)
+    query = select(released).where(mine).order_by(released.c.id.desc()).limit(1)
     row = conn.execute(query).first()
     return None if row is None else _release_from_row(row)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -43,8 +44,12 @@ class Runs(Store):
         parts: Mapping[str, bytes],
         actor: Actor,
         body: Mapping[str, Any] | None = None,
+        cover: Callable[[Tx, RunRecord], RunRecord] | None = None,
     ) -> tuple[RunRecord, bool]:
-        """Record a sealed manifest as a run in one transaction; True with the run if it was recorded before."""
+        """Record a sealed manifest as a run in one transaction; True with the run if it was recorded before.
+
+        ``cover`` approves the new run in the same transaction, or refuses, and then nothing is recorded.
+        """
         digest = sha256(manifest_bytes)
         content = _parse_manifest(manifest_bytes)
         for name, part in parts.items():
@@ -56,30 +61,12 @@ class Runs(Store):
             if known is not None:
                 return run_from_row(known), True
             save_parts(tx, parts.values())
-            tx.conn.execute(manifest_table.insert(), {"digest": digest, "content": manifest_bytes, "at": tx.at})
-            planned = {**(body or {}), "product": product, "table": table, "manifest_digest": digest}
-            entry = append_entry(tx, actor, "run.planned", run_id, planned, move=(None, RunState.PLANNED.value))
+            scope = RunScope(product, table, tuple(partitions), tuple(chunks))
+            insert_run(tx, run_id, manifest_bytes, scope, actor.person, actor, body or {})
             # after the entry, which gives the actor a pseudonym
             _require_requester(str(content.get("requested_by", "")), actor)
-            row = {
-                "run_id": run_id,
-                "manifest_digest": digest,
-                "product": product,
-                "table_name": table,
-                "partitions": to_json_text(list(partitions)),
-                "planned_by": actor.person,
-                "reason": str(content.get("reason", "")),
-                "planned_at": tx.at,
-                "state": RunState.PLANNED.value,
-                "updated_at": tx.at,
-                "audit_seq": entry.seq,
-                "supersedes": content.get("supersedes"),
-                "kind": content.get("kind"),
-            }
-            tx.conn.execute(run_table.insert(), row)
-            if chunks:
-                tx.conn.execute(chunk_table.insert(), _build_chunk_rows(run_id, chunks, entry.seq))
-            return find_run(tx.conn, run_id), False
+            made = find_run(tx.conn, run_id)
+            return (cover(tx, made) if cover else made), False
 
         return self._write(actor, work)
 
@@ -120,7 +107,7 @@ class Runs(Store):
 
     def manifest(self, run_id: str, actor: Actor | None = None) -> Manifest:
         """The sealed plan, from verified bytes."""
-        sealed = from_plain(Manifest, json.loads(self.manifest_bytes(run_id, actor)))
+        sealed = _build_manifest(self.manifest_bytes(run_id, actor))
         if is_as_stored():
             return sealed
         return replace(sealed, requested_by=self._read(lambda _: current_registry().name(sealed.requested_by)))
@@ -145,6 +132,11 @@ class Runs(Store):
             return move_run(tx, run, to, actor, name, body)
 
         return self._write(actor, work)
+
+
+@lru_cache(maxsize=4)  # commands ask for the same ones again and again
+def _build_manifest(content: bytes) -> Manifest:
+    return from_plain(Manifest, json.loads(content))
 
 
 def load_verified_manifest(conn: Connection, run: RunRecord) -> bytes:
@@ -181,6 +173,44 @@ def _parse_manifest(manifest_bytes: bytes) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UsageError("the run was not recorded; expected a manifest as JSON object bytes")
     return content
+
+
+@dataclass(frozen=True, slots=True)
+class RunScope:
+    """What a run is about, as its manifest says."""
+
+    product: str
+    table: str
+    partitions: tuple[str, ...]
+    chunks: tuple[Chunk, ...]
+
+
+def insert_run(
+    tx: Tx, run_id: str, content: bytes, scope: RunScope, planned_by: str, actor: Actor, body: Mapping[str, Any]
+) -> None:
+    """Add a planned run with its manifest and chunks; ``actor`` records it, ``planned_by`` asked for it."""
+    digest, sealed = sha256(content), _parse_manifest(content)
+    tx.conn.execute(manifest_table.insert(), {"digest": digest, "content": content, "at": tx.at})
+    planned = {**body, "product": scope.product, "table": scope.table, "manifest_digest": digest}
+    entry = append_entry(tx, actor, "run.planned", run_id, planned, move=(None, RunState.PLANNED.value))
+    row = {
+        "run_id": run_id,
+        "manifest_digest": digest,
+        "product": scope.product,
+        "table_name": scope.table,
+        "partitions": to_json_text(list(scope.partitions)),
+        "planned_by": planned_by,
+        "reason": str(sealed.get("reason", "")),
+        "planned_at": tx.at,
+        "state": RunState.PLANNED.value,
+        "updated_at": tx.at,
+        "audit_seq": entry.seq,
+        "supersedes": sealed.get("supersedes"),
+        "kind": sealed.get("kind"),
+    }
+    tx.conn.execute(run_table.insert(), row)
+    if scope.chunks:
+        tx.conn.execute(chunk_table.insert(), _build_chunk_rows(run_id, scope.chunks, entry.seq))
 
 
 def _build_chunk_rows(run_id: str, chunks: Sequence[Chunk], seq: int) -> list[dict[str, Any]]:

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from errata.model.product.completeness import Completeness
+from errata.model.product.late import Late
 from errata.model.product.product import (
     LINEAGE_BY_DEFAULT,
     LINEAGE_COLUMNS,
     READ_AT_ITS_TIME,
     Freeze,
-    Groups,
     Input,
+    Live,
     Merge,
     Policy,
     Product,
@@ -20,9 +21,20 @@ from errata.model.product.product import (
     Publish,
     Target,
     Transform,
+    Waves,
     is_sql_file,
 )
-from errata.model.product.project import S3, Alarm, Catalog, DbtSettings, Limits, Person, Project, Role
+from errata.model.product.project import (
+    S3,
+    Alarm,
+    CampaignSettings,
+    Catalog,
+    DbtSettings,
+    Limits,
+    Person,
+    Project,
+    Role,
+)
 from errata.model.product.rules import (
     INEXACT,
     PII_KINDS,
@@ -45,6 +57,7 @@ __all__ = [
     "READ_AT_ITS_TIME",
     "S3",
     "Alarm",
+    "CampaignSettings",
     "Catalog",
     "Check",
     "Comparison",
@@ -54,9 +67,10 @@ __all__ = [
     "Distribution",
     "Freeze",
     "GroupKey",
-    "Groups",
     "Input",
+    "Late",
     "Limits",
+    "Live",
     "Merge",
     "Metric",
     "Person",
@@ -71,5 +85,6 @@ __all__ = [
     "Target",
     "Threshold",
     "Transform",
+    "Waves",
     "is_sql_file",
 ]

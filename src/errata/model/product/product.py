@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
+from errata.canonical import LEFT_OUT
 from errata.model.approval import ApprovalRules
 from errata.model.file_keys import NOT_A_KEY, Key, OneOf
 from errata.model.file_values import (
@@ -18,17 +19,20 @@ from errata.model.file_values import (
     HoldText,
     Json,
     Length,
+    LengthText,
     Line,
     ProductName,
     ScalarText,
     SourceType,
     TableName,
     Text,
+    WaveSize,
     YesNo,
 )
 from errata.model.partition import Grain
 from errata.model.product.completeness import Completeness
 from errata.model.product.eras import Era, RowLimits, RowRule
+from errata.model.product.late import Late
 from errata.model.product.rules import Check, Comparison, Control, Distribution, Reconciliation
 from errata.model.product.throttle import Signal, Throttle
 
@@ -122,6 +126,11 @@ class Input:
     complete: Annotated[
         Completeness | None, Key("When a partition has all its rows. A plan that reads others is refused.")
     ] = None
+    drift: Annotated[
+        str,
+        OneOf("approve", "live"),
+        Key("If it changes after a campaign was approved: approve again, or read it as it is when the member starts."),
+    ] = "approve"
     snapshot_id: Annotated[str | None, NOT_A_KEY] = None  # read it there, instead of at its newest snapshot
 
     @property
@@ -156,15 +165,24 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
-    """Publish a few partitions at a time, with a hold in between."""
+class Waves:
+    """Compute, judge and publish a part of the run at a time."""
 
-    size: Annotated[Count, Key("Maximum number of partitions in one publication.")]
-    hold: Annotated[HoldText, Key("Minimum time between two groups.")]
+    size: Annotated[WaveSize, Key("Partitions in a wave: a number, or a length of time such as 30d.")]
+    pause: Annotated[HoldText, Key("Minimum time between two waves.")] = "0s"
     order: Annotated[
         Annotated[str, OneOf("newest", "oldest")] | None,
-        Key("Which partitions are published first (default: as the run computes them)."),
+        Key("Which partitions go first (default: as the run computes them)."),
     ] = None
+    release: Annotated[
+        str,
+        OneOf("each", "first", "none"),
+        Key("A person releases each wave, or only the first; none: with manual false, no person."),
+    ] = "each"
+    within: Annotated[
+        Mapping[Line, Amount],
+        Key("release first: largest change of rows, or of a metric in compare, for a wave that goes without a person."),
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +215,27 @@ class Publish:
         Key("Table of old and new values by key; with any mode, or alone in mode corrections."),
     ] = None
     creates: Annotated[tuple[str, ...], NOT_A_KEY] = ()  # statements that create the tables missing at planning
-    groups: Annotated[Groups | None, Key("Publish in groups, one at a time.")] = None
+    groups: Annotated[Mapping[str, Any] | None, NOT_A_KEY] = None  # only in plans of earlier versions
+    waves: Annotated[Waves | None, Key("Publish in waves, one at a time.")] = field(default=None, metadata=LEFT_OUT)
     on_live_write: Annotated[
         str,
         OneOf("conflict", "freeze", "live_wins"),
         Key("On a live write to the partitions: refuse to publish, keep live jobs out, or compute them again."),
     ] = "conflict"
     freeze: Annotated[Freeze | None, Key("on_live_write freeze: how long at most.")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Jobs that write the table in ordinary operation."""
+
+    jobs: Annotated[
+        tuple[Line, ...], Key("Registered live jobs: application names or ids, or names given to errata.live.")
+    ] = ()
+    longest_run: Annotated[
+        LengthText | None,
+        Key("Longest time from reading an input to the commit. Without it, times never show that output is current."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +273,10 @@ class Product:
     policy: Policy = field(default_factory=Policy)
     lineage_columns: Annotated[tuple[str, ...], NOT_A_KEY] = ()
     consumers: tuple[Line, ...] = ()
-    live: Annotated[
-        tuple[Line, ...], Key("Registered live jobs: application names or ids, or names given to errata.live.")
-    ] = ()
+    live: Annotated[Live, Key("Registered live jobs, as a list or with their longest run.")] = field(
+        default_factory=Live
+    )
+    late: Annotated[Late | None, Key("What to do about late data.")] = None
     prove_determinism: Annotated[
         Count,
         Key("Number of sample chunks to compute twice, at different parallelism.", "determinism.prove"),

@@ -16,6 +16,7 @@ from errata.model.file_values import (
     Count,
     Credential,
     DecimalText,
+    Duration,
     Identifier,
     KeyText,
     Length,
@@ -125,6 +126,24 @@ class DbtSettings:
 
     manifest: Annotated[Line, Key("The manifest.json in dbt's target directory, relative to errata.yaml.")]
     """Absolute once loaded."""
+    project: Annotated[Line | None, Key("Directory of dbt's project, to build models in campaigns.")] = None
+    """Absolute once loaded."""
+    build: Annotated[
+        tuple[Line, ...],
+        Key("Models that a campaign builds last; each microbatch or insert_overwrite, with an event_time."),
+    ] = ()
+    command: Annotated[tuple[Line, ...], AtLeast(1), Key("How dbt is started, in an environment of its own.")] = (
+        "dbt",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignSettings:
+    """Corrections of a product together with those that read it."""
+
+    valid_for: Annotated[
+        Duration, Key("Members must start this soon after planning; their partitions are reserved so long.")
+    ] = "7d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +185,7 @@ class Project:
     approval: ApprovalRules = field(default_factory=ApprovalRules)
     alarm: Alarm | None = None
     dbt: Annotated[DbtSettings | None, Key("Models and exposures of dbt that read the tables.")] = None
+    campaign: CampaignSettings = field(default_factory=CampaignSettings)
     # value of each ``${NAME}``, and passwords written out in errata.yaml
     secrets: Annotated[Mapping[str, str], NOT_A_KEY] = field(default_factory=dict, repr=False)
     credentials: Annotated[tuple[str, ...], NOT_A_KEY] = field(default=(), repr=False)

@@ -20,8 +20,8 @@ class Throttle:
     rows_per_minute: Annotated[Count | None, Key("Rows of input per minute.")] = None
     bytes_per_minute: Annotated[Bytes | None, Key("Bytes of input per minute.")] = None
     commits_per_hour: Count | None = None
-    wave: Annotated[Count | None, Key(path="wave.chunks", needed=True)] = None
-    pause_seconds: Annotated[Length, Key(path="wave.pause", needed=True)] = 0
+    burst: Annotated[Count | None, Key(path="burst.chunks", needed=True)] = None
+    pause_seconds: Annotated[Length, Key(path="burst.pause", needed=True)] = 0
     hours: Annotated[
         tuple[Span, ...], AtLeast(1), Key("Chunks start only within these spans; a span may cross midnight.")
     ] = ()

@@ -19,6 +19,7 @@ from errata.model.product import (
     Check,
     Comparison,
     Input,
+    Live,
     Product,
     Project,
     Target,
@@ -29,12 +30,13 @@ from errata.project.build.checks import build_checks
 from errata.project.build.completeness import check_completeness
 from errata.project.build.distribution import build_distributions
 from errata.project.build.eras import build_eras, build_row_limits, check_row_rules
+from errata.project.build.late import check_late
 from errata.project.build.limits import check_limits
 from errata.project.build.masking import refuse_exposing_rules
 from errata.project.build.people import build_approval, build_people, refuse_unreachable_quorum
 from errata.project.build.publish import build_publish
 from errata.project.build.reconcile import build_controls, build_reconciliations
-from errata.project.build.settings import build_evidence, to_absolute, to_absolute_url
+from errata.project.build.settings import build_dbt, build_evidence, to_absolute, to_absolute_url
 from errata.project.build.throttle import build_signals, build_throttle
 from errata.project.forms import InputForm, ProductForm, ProjectForm, TransformForm, narrow
 from errata.project.problems import ProblemReport
@@ -70,7 +72,7 @@ def build_project(file: ProjectForm, root: Path, report: ProblemReport) -> Proje
         health=build_signals(file.health, report),
         evidence=build_evidence(file.evidence, root, report),
         approval=approval,
-        dbt=None if file.dbt is None else replace(file.dbt, manifest=to_absolute(root, file.dbt.manifest)),
+        dbt=None if file.dbt is None else build_dbt(file.dbt, root, report),
     )
 
 
@@ -116,6 +118,7 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
     _check_single_own(file, report)
     _check_locked(file, grain, report)
     _check_diff_columns(file, report)
+    check_late(file, report)
     checks = build_checks(file.checks, file.inputs, grain, report)
     if any(check.name == EXPECTED_ROWS for check in checks):
         report.at(("checks",), f"the name {EXPECTED_ROWS} belongs to policy.expected_rows", found=False)
@@ -139,6 +142,7 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
         lineage_columns=_build_lineage(file.lineage_columns, report),
         approval=_build_product_approval(file, project, report),
         throttle=throttle,
+        live=file.live if isinstance(file.live, Live) else Live(jobs=file.live),
         health=build_signals(file.health, report, [signal.name for signal in project.health] if project else ()),
         path=report.file,
         lines=report.lines(("checks", "reconcile", "compare", "control", "distribution", "publish")),
@@ -249,6 +253,8 @@ def _build_own_input(name: str, file: InputForm, target: Target, report: Problem
     ):
         if getattr(file, key):
             report.at_key((*path, key), f'the key "{key}" was refused in {".".join(path)}; own output is the target')
+    if file.drift != "approve":
+        report.at((*path, "drift"), "own output is the target, which a campaign approves; expected no key")
     grain = target.grain
     if not grain.is_time:
         report.at((*path, "own"), "own output needs a target by hour, day, month or year; values have no order")

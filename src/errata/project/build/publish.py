@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from errata.errors import UsageError
 from errata.model.product import Freeze, Merge, Publish
 from errata.model.refs import swap_table
 from errata.model.side_tables import CORRECTION_COLUMNS, SIDE_TABLE_MODES, VERSION_COLUMNS
+from errata.model.waves import count_wave_size
 from errata.project.forms import ProductForm, narrow
 from errata.project.problems import ProblemReport
 from errata.text.numbers import format_duration
@@ -33,6 +35,7 @@ def build_publish(file: ProductForm, catalogs: Sequence[str] | None, report: Pro
     _check_tables(file, catalogs, report)
     _check_key_columns(file, report)
     _check_live_wins(file, report)
+    _check_waves(file, report)
     return narrow(
         Publish,
         given,
@@ -53,6 +56,32 @@ def _check_live_wins(file: ProductForm, report: ProblemReport) -> None:
     if any(source.own for source in file.inputs.values()):
         said = "live_wins was refused; a product that reads its own output would have to compute all that follows again"
         report.at(where, said, found=False)
+
+
+def _check_waves(file: ProductForm, report: ProblemReport) -> None:
+    """Check the size of waves against the grain, and who releases them."""
+    waves, where = file.publish.waves, ("publish", "waves")
+    if waves is None:
+        return
+    try:
+        count_wave_size(waves.size, file.target.grain)
+    except UsageError as error:
+        report.at((*where, "size"), error.message)
+    if waves.release == "none" and file.publish.manual:
+        report.at((*where, "release"), "none was refused; a run without a person needs publish.manual: false")
+    if waves.release == "first" and not waves.within:
+        said = 'first needs the key "within": how much a wave may change that goes without a person'
+        report.at((*where, "release"), said, found=False)
+    if waves.release != "first" and waves.within:
+        report.at_key((*where, "within"), 'the key "within" was refused; it is for release: first')
+    metrics = {one.metric for one in file.compare}
+    for metric in waves.within:
+        if metric != "rows" and metric not in metrics:
+            report.at_key(
+                (*where, "within", metric), f"{metric} was refused; expected rows, or the metric of a compare rule"
+            )
+    if waves.order == "newest" and any(source.own for source in file.inputs.values()):
+        report.at((*where, "order"), "newest was refused; a product that reads its own output goes oldest first")
 
 
 def _build_freeze(file: ProductForm, report: ProblemReport) -> Freeze | None:

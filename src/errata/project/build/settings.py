@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from errata.model.product.project import EvidenceSettings
+from errata.model.product.project import DbtSettings, EvidenceSettings
 from errata.project.problems import ProblemReport
 
 _SQLITE = re.compile(r"(sqlite(?:\+[a-z0-9_]+)?:///|jdbc:sqlite:)([^?]*)(.*)", re.DOTALL)
@@ -47,3 +47,16 @@ def build_evidence(file: EvidenceSettings, root: Path, report: ProblemReport) ->
     if file.heads is not None and has_scheme(file.heads):
         report.at(("evidence", "heads"), "expected a directory, such as one of a mounted write-once store")
     return replace(file, heads=None if file.heads is None else to_absolute(root, file.heads))
+
+
+def build_dbt(file: DbtSettings, root: Path, report: ProblemReport) -> DbtSettings:
+    """Where dbt's project is and how dbt is started; a bare command is looked up in PATH."""
+    if file.build and file.project is None:
+        report.at_key(("dbt", "build"), 'missing key "project" in dbt, in which the models are built')
+    program, *arguments = file.command
+    return replace(
+        file,
+        manifest=to_absolute(root, file.manifest),
+        project=None if file.project is None else to_absolute(root, file.project),
+        command=(to_absolute(root, program) if "/" in program else program, *arguments),
+    )

@@ -46,7 +46,7 @@ _GROUPS = {
     "price": "The price of compute, for estimates.",
     "spark": "The Spark session of workers.",
     "storage": "Object stores, for catalogs, source files and Spark.",
-    "wave": "After this many chunks, no new one starts for the pause.",
+    "burst": "After this many chunks, no new one starts for the pause.",
 }
 """Keys that only group others, for editors."""
 

@@ -45,6 +45,27 @@ class ReaderContract:
         after = subject.targets.read_target(subject.table, "day", Grain.DAY, DAYS).fingerprints
         assert {name for name in DAYS if before[name] != after[name]} == {SECOND}
 
+    def test_a_target_tells_who_added_the_files_of_every_partition(self, subject: Subject) -> None:
+        """Without a list it has the partitions of the table; a writer that expired is no longer described."""
+        first = subject.pins.refs(subject.table)["main"]
+        subject.append((SECOND, "live", "1.00"))
+        second = subject.pins.refs(subject.table)["main"]
+        state = subject.targets.read_target(subject.table, "day", Grain.DAY, None)
+        assert {name: sum(file.rows for file in files) for name, files in state.expected.items()} == {
+            FIRST: 2, SECOND: 2
+        }  # fmt: skip
+        assert {name: set(found) for name, found in state.writers.items()} == {FIRST: {first}, SECOND: {first, second}}
+        asked = subject.targets.read_target(subject.table, "day", Grain.DAY, DAYS)
+        assert {name: asked.fingerprints[name] for name in (FIRST, SECOND)} == state.fingerprints
+        assert asked.writers == {**state.writers, THIRD: ()}
+        known = subject.history.find_commits(subject.table, [first, second, NOT_A_SNAPSHOT])
+        assert {number: (one.snapshot_id, one.operation) for number, one in known.items()} == {
+            first: (first, "append"), second: (second, "append")
+        }  # fmt: skip
+        assert known[first].at_ms <= known[second].at_ms
+        subject.expire()
+        assert set(subject.history.find_commits(subject.table, [first, second])) == {second}
+
     def test_a_table_that_is_not_there_is_not_found(self, subject: Subject) -> None:
         """By name."""
         with pytest.raises(NotFound, match="nowhere"):

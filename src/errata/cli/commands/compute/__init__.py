@@ -1,4 +1,4 @@
-"""Commands that compute: run, pause, resume, cancel, retry, submit."""
+"""Commands that compute: run, pause, resume, cancel, retry, submit, late."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import typer
 
 from errata.cli.app.register import command
 from errata.cli.commands.compute.control import cancel, pause, resume, retry
+from errata.cli.commands.compute.late import late
 from errata.cli.commands.compute.run import run
 from errata.cli.commands.compute.submit import submit
 
@@ -20,3 +21,4 @@ def register(app: typer.Typer) -> None:
     command(app, "cancel", PANEL)(cancel)
     command(app, "retry", PANEL)(retry)
     command(app, "submit", PANEL)(submit)
+    command(app, "late", PANEL)(late)

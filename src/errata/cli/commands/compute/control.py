@@ -6,13 +6,11 @@ from typing import Annotated
 
 import typer
 
-from errata.cli.app.options import Run
+from errata.cli.app.options import DECLINED, Run
 from errata.cli.app.session import Session
+from errata.cli.commands.campaigns import answer, find_campaign
 from errata.cli.render.publish import render_confirmation
 from errata.cli.render.run import render_state
-
-DECLINED = 1
-"""Exit code when the person answers no."""
 
 
 def pause(session: Session, run: Run) -> None:
@@ -43,11 +41,16 @@ def cancel(
 ) -> int:
     """Cancel a run for good; published data is not changed.
 
-    Chunks in progress finish, unless --now is given. Asks first on a terminal.
+    Chunks in progress finish, unless --now is given. Asks first on a terminal. Of a campaign no member starts any more,
+    and members that are not published are cancelled.
 
     Example: errata cancel bf-20260214-daily-revenue-7f3a21c0 --reason "the source is corrected first"
     """
     with session.client() as client:
+        if campaign := find_campaign(client, run):
+            if session.confirm([f"no member of {campaign} starts any more"], f"cancel {campaign}?"):
+                return answer(session, client.cancel_campaign(campaign, reason=reason, as_=session.person))
+            return DECLINED
         if session.asks:
             plan, status = client.show(run), client.status(run)
             preview = render_confirmation("cancel", plan, status, session.width, reason=reason)

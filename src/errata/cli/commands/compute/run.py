@@ -8,6 +8,7 @@ import typer
 
 from errata.cli.app.options import Run
 from errata.cli.app.session import Session
+from errata.cli.commands.campaigns import answer, find_campaign, refuse_options
 from errata.cli.render.gate import render_validation
 from errata.cli.render.layout import flow
 from errata.cli.render.publish import render_publish
@@ -28,31 +29,40 @@ def run(
     ] = None,
     validate: Annotated[bool, typer.Option("--validate", help="Validate once every chunk is staged.")] = False,
     publish: Annotated[
-        bool, typer.Option("--publish", help="Also validate, and publish if the gate is clean.")
+        bool, typer.Option("--publish", help="Also validate, and publish what may go, wave by wave.")
     ] = False,
-) -> None:
+) -> int:
     """Work on a run until no chunk is left.
 
     Safe to start again, on any machine and any number of times: finished chunks are not computed again. --validate
     returns the exit code of the gate. It also publishes a product with publish.manual: false, if the acting person may
     publish and the gate found nothing. A run of kind attest or reconcile always ends with its verdict.
 
+    A campaign is walked in order: every member that may start is computed and validated and, with --publish, published
+    if it was released or its gate is clean and the product publishes by itself.
+
     Example: errata run bf-20260214-daily-revenue-7f3a21c0 --parallel 4
     """
     with session.client() as client:
+        if campaign := find_campaign(client, run):
+            refuse_options(campaign, max_chunks=max_chunks)
+            done = client.run_campaign(campaign, publish=publish, parallel=parallel, as_=session.person)
+            return answer(session, done)
         if publish:
             client.require_unattended(run, as_=session.person)
         while True:
-            view = client.run(run, parallel=parallel, max_chunks=max_chunks, as_=session.person)
-            if not (validate or publish or ends_with_verdict(view)) or not is_staged(view):
+            view = client.run(run, parallel=parallel, max_chunks=max_chunks, publish=publish, as_=session.person)
+            is_streamed = publish and len(view.waves) > 1
+            if not (validate or publish or ends_with_verdict(view)) or not is_staged(view) or is_streamed:
                 break
             try:
                 _validate_and_publish(session, client, view, publish=publish)
-                return
+                return 0
             except Rebased as live_won:
                 # a run has a limit of rebases; beyond it the next one is reported as a conflict
                 session.narrate(live_won.message)
         session.answer_about(client, view, lambda width: render_run(view, width))
+    return 0
 
 
 def _validate_and_publish(session: Session, client: Client, view: RunView, *, publish: bool) -> None:

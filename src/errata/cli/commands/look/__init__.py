@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: status, why, runs, history, impact, quarantine."""
+"""Commands that look and change nothing: status, why, runs, history, impact, stale, quarantine."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from errata.cli.commands.look.history import history
 from errata.cli.commands.look.impact import impact
 from errata.cli.commands.look.quarantine import quarantine
 from errata.cli.commands.look.runs import runs
+from errata.cli.commands.look.stale import stale
 from errata.cli.commands.look.status import status
 from errata.cli.commands.look.why import why
 
@@ -22,4 +23,5 @@ def register(app: typer.Typer) -> None:
     command(app, "runs", PANEL)(runs)
     command(app, "history", PANEL)(history)
     command(app, "impact", PANEL)(impact)
+    command(app, "stale", PANEL)(stale)
     command(app, "quarantine", PANEL)(quarantine)

@@ -9,6 +9,7 @@ import typer
 
 from errata.canonical import to_plain
 from errata.cli.app.session import Session
+from errata.cli.commands.campaigns import answer, find_campaign
 from errata.cli.render.status import render_status
 from errata.errors import UsageError
 from errata.model.run import FINAL
@@ -26,7 +27,8 @@ def status(
 ) -> None:
     """Show all runs, or one run with its calendar.
 
-    For one run it shows progress, chunks and their workers, approvals, publications and the next command.
+    For one run it shows progress, chunks and their workers, approvals, publications and the next command. A campaign is
+    shown as a tree of its members.
 
     Example: errata status bf-20260214-daily-revenue-7f3a21c0 --watch
     """
@@ -36,13 +38,17 @@ def status(
         if watch:
             _watch_status(session, client, run)
             return
+        if run is not None and (campaign := find_campaign(client, run)):
+            answer(session, client.campaign(campaign, as_=session.person))
+            return
         view = client.status(run)
     session.answer(_status_to_data(view), lambda width: render_status(view, width))
 
 
 def _status_to_data(view: Any) -> Any:
     data = to_plain(view)
-    return {key: item for key, item in data.items() if key != "runs"} if view.run_id else {"runs": data["runs"]}
+    lists = {key: data.pop(key, []) for key in ("runs", "campaigns", "reserved")}
+    return data if view.run_id else lists
 
 
 def _watch_status(session: Session, client: Any, run: str | None) -> None:

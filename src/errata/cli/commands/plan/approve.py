@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from errata.cli.app.options import BreakGlass, Run
+from errata.cli.app.options import DECLINED, BreakGlass, Run
 from errata.cli.app.session import Session
 from errata.cli.app.signing import require_whole_digest, sign_on_terminal
-from errata.cli.commands.compute.control import DECLINED
+from errata.cli.commands.campaigns import answer, find_campaign, refuse_options
+from errata.cli.commands.campaigns import approve as approve_campaign
 from errata.cli.render.plan import render_decision, render_plan
 from errata.errors import UsageError
-from errata.views import DecisionView, PlanView
+
+if TYPE_CHECKING:
+    from errata.views import DecisionView, PlanView
 
 
 def approve(
@@ -29,6 +32,7 @@ def approve(
     On a terminal it shows the plan and asks for the first 8 characters of its digest; elsewhere --digest is required.
     The requester cannot approve. If the project requires several approvals, the last one approves the run.
     --break-glass replaces all of them: it needs the role break_glass, triggers the alarm and is shown with the run.
+    A campaign is approved once for all its members, each of which needs the approvals that its own product asks for.
 
     Example: errata approve bf-20260214-daily-revenue-7f3a21c0
     """
@@ -40,6 +44,9 @@ def approve(
         )
     require_whole_digest(digest, f"approve {run}")
     with session.client() as client:
+        if campaign := find_campaign(client, run):
+            refuse_options(campaign, break_glass=break_glass)
+            return approve_campaign(session, client, campaign, digest, note)
         plan = None if digest is None or session.json else client.show(run)
 
         def decide(signed: str | None) -> DecisionView:
@@ -71,5 +78,8 @@ def decline(
     Example: errata decline bf-20260214-daily-revenue-7f3a21c0 --note "books are closed"
     """
     with session.client() as client:
+        if campaign := find_campaign(client, run):
+            answer(session, client.decline_campaign(campaign, note=note, as_=session.person))
+            return
         view = client.decline(run, note=note, as_=session.person)
         session.answer_about(client, view, lambda width: render_decision(view, width))

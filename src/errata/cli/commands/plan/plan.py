@@ -9,6 +9,7 @@ import typer
 
 from errata.cli.app.options import parse_pairs
 from errata.cli.app.session import Session
+from errata.cli.commands.campaigns import answer_plan, refuse_options
 from errata.cli.render.plan import DRY_RUN, render_plan
 from errata.errors import UsageError
 
@@ -53,7 +54,7 @@ Restore = Annotated[
     str | None,
     typer.Option("--restore", metavar="WHEN", help="Restore the table's data from a snapshot, tag or time."),
 ]
-Supersede = Annotated[str | None, typer.Option("--supersede", metavar="RUN", help="Replace this run.")]
+Supersede = Annotated[str | None, typer.Option("--supersede", metavar="RUN", help="Replace this run or campaign.")]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--override", metavar="RULE=WHY", help="Override a guardrail, with a reason; repeatable."),
@@ -62,7 +63,11 @@ ExpectedRows = Annotated[
     str | None,
     typer.Option("--expected-rows", metavar="SPAN", help="Rows the run may write: N, A..B, A.. or ..B."),
 ]
+Stale = Annotated[bool, typer.Option("--stale", help="Plan what is stale, of the range or of all.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Show each stage and what it reads and writes.")]
+Cascade = Annotated[bool, typer.Option("--cascade", help="Also correct every product that reads it.")]
+Only = Annotated[str | None, typer.Option("--only", metavar="A,B", help="With --cascade: only these of its readers.")]
+Except = Annotated[str | None, typer.Option("--except", metavar="C", help="With --cascade: leave these out.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan without saving it.")]
 
 
@@ -82,6 +87,10 @@ def plan(
     supersede: Supersede = None,
     override: Overrides = None,
     expected_rows: ExpectedRows = None,
+    stale: Stale = False,
+    cascade: Cascade = False,
+    only: Only = None,
+    without: Except = None,
     explain: Explain = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -94,9 +103,15 @@ def plan(
     --restore runs no transform. Each partition gets the data that the table held at a snapshot, tag or time (see
     `errata history`), through the same gate, approval and release.
 
+    --stale plans the partitions that `errata stale` calls stale, and no others.
+
+    --cascade plans a campaign: the product and every product that reads it, directly or through others, approved
+    together under one digest. Each member is computed when what it reads is published.
+
     Example: errata plan fin.daily_revenue --from 2026-01-01 --to 2026-02-15 --reason "FX inverted (FIN-231)"
     """
-    if partitions is None and (start is None or end is None):
+    is_half = (start is None) != (end is None)
+    if partitions is None and (start is None or end is None) and (not stale or is_half):
         raise UsageError(
             "a plan without a scope was refused; expected --from and --to, or --partitions",
             state="nothing was planned",
@@ -109,7 +124,21 @@ def plan(
             hint="errata plan --help",
         )
     overrides = parse_pairs("--override", override)
+    if cascade:
+        refuse_options("a plan with --cascade", expected_rows=expected_rows, explain=explain, deadline=deadline)
+    elif only is not None or without is not None:
+        raise UsageError("--only and --except were refused; expected --cascade with them", state="nothing was planned")
     with session.client() as client:
+        if cascade:
+            with session.show_spinner(f"planning {product} and what reads it"):
+                campaign = client.plan_campaign(
+                    product, start, end, partitions=partitions, reason=reason, only=_split(only),
+                    without=_split(without) or (), kind=kind, order=order.value if order else None,
+                    canary=int(canary) if canary.isdecimal() and len(canary) < 10 else canary, restore=restore,
+                    supersede=supersede, overrides=overrides, stale=stale, dry_run=dry_run, as_=session.person,
+                )  # fmt: skip
+            answer_plan(session, client, campaign)
+            return
         with session.show_spinner(f"planning {product}"):
             view = client.plan(
                 product,
@@ -126,6 +155,7 @@ def plan(
                 overrides=overrides,
                 restore=restore,
                 expected_rows=expected_rows,
+                stale=stale,
                 explain=explain,
                 dry_run=dry_run,
                 as_=session.person,
@@ -134,3 +164,8 @@ def plan(
             session.answer(view, lambda width: render_plan(view, width))
         else:
             session.answer_about(client, view, lambda width: render_plan(view, width, already=view.already))
+
+
+def _split(names: str | None) -> tuple[str, ...] | None:
+    """Names separated by commas."""
+    return None if names is None else tuple(name.strip() for name in names.split(",") if name.strip())

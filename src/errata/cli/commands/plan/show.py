@@ -8,6 +8,8 @@ import typer
 
 from errata.cli.app.options import Run
 from errata.cli.app.session import Session
+from errata.cli.commands.campaigns import find_campaign
+from errata.cli.commands.campaigns import show as show_campaign
 from errata.cli.render.plan import render_plan
 from errata.text.escape import escape_json
 
@@ -17,11 +19,17 @@ def show(
     run: Run,
     manifest: Annotated[bool, typer.Option("--manifest", help="Print the exact bytes that are approved.")] = False,
 ) -> None:
-    """Show the plan of a run.
+    """Show the plan of a run or a campaign.
 
     Example: errata show bf-20260214-daily-revenue-7f3a21c0 --manifest | sha256sum
     """
     with session.client() as client:
+        if campaign := find_campaign(client, run):
+            if manifest:
+                _write_bytes(session, client.campaign_bytes(campaign))
+            else:
+                show_campaign(session, client, campaign)
+            return
         if manifest:
             _write_bytes(session, client.manifest_bytes(run))
             return

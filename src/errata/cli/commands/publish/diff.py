@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from errata.cli.app.options import Partitions, Run
+from errata.cli.app.options import Partitions, Run, Wave
 from errata.cli.app.session import Session
 from errata.cli.render.diff import render_diff
 
@@ -16,6 +16,7 @@ def diff(
     run: Run,
     partitions: Partitions = None,
     sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="Number of sample rows to show.")] = 10,
+    wave: Wave = None,
 ) -> None:
     """Compare the candidate with the current data.
 
@@ -25,7 +26,7 @@ def diff(
     """
     with session.client() as client:
         with session.show_spinner(f"comparing {run}"):
-            view = client.diff(run, partitions=partitions, sample=sample)
+            view = client.diff(run, partitions=partitions, sample=sample, wave=wave)
         upcoming = () if session.json else client.next_steps(run, is_reviewed=True, as_=session.person)
     if session.json:
         session.write_json(view.data())

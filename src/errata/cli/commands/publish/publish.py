@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from errata.cli.app.options import BreakGlass, Partitions, Run
+from errata.cli.app.options import DECLINED, BreakGlass, Partitions, Run
 from errata.cli.app.session import Session
-from errata.cli.commands.compute.control import DECLINED
 from errata.cli.render.preview import render_preview
 from errata.cli.render.publish import render_confirmation, render_publish
 from errata.errors import UsageError
@@ -21,10 +20,10 @@ def publish(
     partitions: Partitions = None,
     break_glass: BreakGlass = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Publish all groups, waiting for the hold between them.")
+        bool, typer.Option("--wait", help="Publish all waves, waiting for the pause between them.")
     ] = False,
     early: Annotated[
-        str | None, typer.Option("--early", metavar="WHY", help="Skip the hold before the next group.")
+        str | None, typer.Option("--early", metavar="WHY", help="Skip the pause before the next wave.")
     ] = None,
     dark: Annotated[bool, typer.Option("--dark", help="Only make the candidate readable under a name.")] = False,
     name: Annotated[
@@ -37,7 +36,7 @@ def publish(
 ) -> int:
     """Publish the validated candidate in one commit.
 
-    Readers see all of it or nothing. A product with publish.groups publishes its next group. Every precondition is
+    Readers see all of it or nothing. A product with publish.waves publishes its next wave. Every precondition is
     checked again. Asks first on a terminal.
 
     Publishing counts as your release. A service account needs a release by a person (`errata release`). --break-glass
@@ -65,7 +64,7 @@ def publish(
             if not session.confirm(told, f"publish {plan.run_id}?"):
                 return DECLINED
             digest = plan.release_digest  # a yes is to what was shown
-        # a hold has a bar of its own
+        # a pause has a bar of its own
         with nullcontext() if wait else session.show_spinner(f"publishing {run}"):
             view = client.publish(
                 run, partitions=partitions, digest=digest, break_glass=break_glass, wait=wait, early=early,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from errata.cli.app.options import Run
+from errata.cli.app.options import DECLINED, Run, Wave
 from errata.cli.app.session import Session
 from errata.cli.app.signing import require_whole_digest, sign_on_terminal
-from errata.cli.commands.compute.control import DECLINED
 from errata.cli.render.approval import render_release
-from errata.views import ReleaseView
+
+if TYPE_CHECKING:
+    from errata.views import ReleaseView
 
 
 def release(
@@ -21,6 +22,7 @@ def release(
         str | None, typer.Option("--digest", metavar="R", help="Release digest (default: ask on a terminal).")
     ] = None,
     note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Comment, recorded with the decision.")] = "",
+    wave: Wave = None,
 ) -> int:
     """Release a validated candidate for publication.
 
@@ -35,7 +37,7 @@ def release(
     with session.client() as client:
 
         def decide(signed: str | None) -> ReleaseView:
-            return client.release(run, digest=signed, note=note, as_=session.person)
+            return client.release(run, digest=signed, note=note, wave=wave, as_=session.person)
 
         if digest is None and session.asks:
             view = sign_on_terminal(session, decide, "release", "release it", _cover_release)

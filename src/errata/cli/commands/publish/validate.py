@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from errata.cli.app.options import Run, parse_pairs
+from errata.cli.app.options import Run, Wave, parse_pairs
 from errata.cli.app.session import Session
 from errata.cli.render.gate import render_validation
 
@@ -22,6 +22,7 @@ def validate(
         str | None,
         typer.Option("--thresholds", metavar="WHY", help="Use current product file thresholds, for this reason."),
     ] = None,
+    wave: Wave = None,
 ) -> None:
     """Assemble the candidate and run the gate.
 
@@ -33,5 +34,5 @@ def validate(
     accepted = parse_pairs("--accept", accept)
     with session.client() as client:
         with session.show_spinner(f"validating {run}"):
-            view = client.validate(run, accept=accepted, thresholds=thresholds, as_=session.person)
+            view = client.validate(run, accept=accepted, thresholds=thresholds, wave=wave, as_=session.person)
         session.answer_about(client, view, lambda width: render_validation(view, width))

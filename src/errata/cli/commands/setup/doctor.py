@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from errata.cli.app.session import Session
 from errata.cli.render.project import render_doctor
 from errata.errors import ErrataError
-from errata.views.checks import DoctorCheck
+
+if TYPE_CHECKING:
+    from errata.views.checks import DoctorCheck
 
 
 def check_jars() -> DoctorCheck:
     """Whether the jars that Spark needs are in the user cache, verified."""
     from errata.jars import default_cache_dir, require_jars
+    from errata.views.checks import DoctorCheck
 
     try:
         paths = require_jars()
@@ -46,4 +49,6 @@ def doctor(
 
 def _check_without_project(error: ErrataError) -> list[DoctorCheck]:
     """The checks that need no project, for a project that does not open."""
+    from errata.views.checks import DoctorCheck
+
     return [DoctorCheck("project", ok=False, found=error.message, hint=error.hint), check_jars()]

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from errata.cli.app.options import DECLINED
 from errata.cli.app.session import Session
-from errata.cli.commands.compute.control import DECLINED
 from errata.cli.commands.look.status import SomeRun
 from errata.cli.render.audit import render_cleanup
 

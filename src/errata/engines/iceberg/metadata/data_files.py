@@ -36,6 +36,7 @@ class LiveFile(NamedTuple):
     sequence: int
     partition: tuple[int, Any]  # spec id and complete partition value
     only: bytes | None  # the data file to which a position delete file applies, if it is a single one
+    snapshot: int = 0  # the commit that added it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class LiveTarget:
     shared: tuple[LiveFile, ...]  # data files that may contain rows of the scope and of other partitions
     unreadable: tuple[str, ...]
     unnameable: Mapping[str, str]  # partitions outside the years 1 to 9999, each with one file as an example
+    writers: Mapping[str, tuple[str, ...]]  # snapshots that added the files of a requested partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,9 @@ def _pause_gc() -> Iterator[None]:
 
 @_pause_gc()
 def scan_target(
-    table: Table, snapshot: Snapshot | None, column: str, grain: Grain, partitions: Sequence[str]
+    table: Table, snapshot: Snapshot | None, column: str, grain: Grain, partitions: Sequence[str] | None
 ) -> LiveTarget:
-    """Totals of every partition, the files of the requested ones, and files that belong to no single partition.
+    """Totals of every partition, the files of the requested ones (None: all that there are), and shared files.
 
     Files written with the current partition field (same column, same transform), and files whose bounds lie within one
     partition, can be replaced one partition at a time. The rest are shared: each is listed with every requested
@@ -92,9 +94,9 @@ def scan_target(
     places = _find_spec_fields(table, column, grain)
     own = find_spec_field(table.spec(), table.schema(), column, grain)
     totals: dict[str, list[int]] = {}
-    found: dict[str, list[LiveFile]] = {name: [] for name in partitions}
+    found: dict[str, list[LiveFile]] = {name: [] for name in partitions or ()}
     bounds = ColumnBounds(table.schema(), column, grain)
-    shared: dict[str, tuple[LiveFile, tuple[str, ...]]] = {}
+    loose: list[_LooseFile] = []
     elsewhere: list[LiveFile] = []  # delete files whose spec has no partition of this grain
     unreadable: set[str] = set()
     unnameable: dict[str, str] = {}
@@ -107,18 +109,19 @@ def scan_target(
                 unreadable.add(str(value))
                 continue
             if not is_own:
-                inside = _partitions_inside(place, key, partitions)
+                wider = key
                 key = bounds.only(file) if entry.content == 0 else None
                 if key is None and entry.content:
                     elsewhere.append(entry)
-                elif key is None and (names := bounds.span(file).filter_possible(inside)):
-                    shared[entry.path] = (entry, names)
+                elif key is None:
+                    loose.append((entry, file, place, wider))
             if key is not None and is_unnameable(grain, key):
                 unnameable.setdefault(key, entry.path)
             elif key is not None:
                 _add_to_totals(totals, key, entry)
-                if key in found:
-                    found[key].append(entry)
+                if partitions is None or key in found:
+                    found.setdefault(key, []).append(entry)
+    shared = _find_sharers(loose, bounds, list(found))
     for entry, names in shared.values():
         for name in names:
             found[name].append(entry)
@@ -131,6 +134,7 @@ def scan_target(
         shared=tuple(shared[path][0] for path in sorted(shared)),
         unreadable=tuple(sorted(unreadable)),
         unnameable=unnameable,
+        writers={name: tuple(sorted({str(f.snapshot) for f in files})) for name, files in found.items()},
     )
 
 
@@ -214,6 +218,21 @@ def _find_spec_fields(table: Table, column: str, grain: Grain) -> dict[int, Spec
     return {number: place for number, place in found.items() if place}
 
 
+_LooseFile = tuple[LiveFile, Any, SpecField | None, str | None]
+"""A data file of no single partition, its manifest entry, and the wider interval that its spec gives."""
+
+
+def _find_sharers(
+    loose: Sequence[_LooseFile], bounds: ColumnBounds, partitions: Sequence[str]
+) -> dict[str, tuple[LiveFile, tuple[str, ...]]]:
+    """Files that may hold rows of several partitions, by path, each with those partitions."""
+    found = {}
+    for entry, file, place, wider in loose:
+        if names := bounds.span(file).filter_possible(_partitions_inside(place, wider, partitions)):
+            found[entry.path] = (entry, names)
+    return found
+
+
 def _partitions_inside(place: SpecField | None, key: str | None, partitions: Sequence[str]) -> Sequence[str]:
     """The partitions that lie within a wider interval; all of them if the spec gives no interval."""
     if place is None or key is None:
@@ -240,6 +259,7 @@ def _iterate_entries(
                 live.sequence_number or 0,
                 (spec, file.partition),
                 _find_deleted_path(file) if content == 1 else None,
+                live.snapshot_id or 0,
             ),
             file,
         )

@@ -7,6 +7,7 @@ manifest list. The snapshot log and the parent chain prove what main held; a tag
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,11 @@ class IcebergHistory:
         """See the port."""
         found = self._tables.load(table)
         return _walk_commits(found, since, column, grain, partitions, most, only_deletes=only_deletes)
+
+    def find_commits(self, table: str, snapshots: Collection[str]) -> Mapping[str, Commit]:
+        """See the port."""
+        known = {str(one.snapshot_id): one for one in self._tables.load(table).metadata.snapshots}
+        return {number: _describe_commit(known[number]) for number in snapshots if number in known}
 
     def left(self, table: str, snapshots: Collection[str]) -> Mapping[str, Departure]:
         """See the port."""
@@ -131,17 +137,24 @@ def _build_commit(
         everything = everything or partition is None
         if partition is not None and (partitions is None or partition in partitions):
             touched[partition] = _add_change(touched.get(partition, Touch()), status, content, rows)
-    summary: dict[str, str] = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
     parent = snapshot.parent_snapshot_id
+    return replace(
+        _describe_commit(snapshot),
+        touched=touched,
+        touches_everything=everything,
+        parent_id=str(parent) if parent is not None and table.metadata.snapshot_by_id(parent) else None,
+    )
+
+
+def _describe_commit(snapshot: Snapshot) -> Commit:
+    summary: dict[str, str] = dict(snapshot.summary.additional_properties) if snapshot.summary else {}
     return Commit(
         snapshot_id=str(snapshot.snapshot_id),
         operation=snapshot.summary.operation.value if snapshot.summary else "unknown",
         at_ms=snapshot.timestamp_ms,
         application=format_application(summary),
-        touched=touched,
-        touches_everything=everything,
+        touched={},
         summary=summary,
-        parent_id=str(parent) if parent is not None and table.metadata.snapshot_by_id(parent) else None,
     )
 
 

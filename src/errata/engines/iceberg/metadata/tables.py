@@ -238,8 +238,8 @@ class IcebergMetadata:
             properties=dict(found.properties),
         )
 
-    def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str]) -> TargetState:
-        """Totals of every partition, and the expected files of the requested ones."""
+    def read_target(self, table: str, column: str, grain: Grain, partitions: Sequence[str] | None) -> TargetState:
+        """Totals of every partition, and the expected files of the requested ones, by default of all."""
         from errata.engines.iceberg.metadata.data_files import scan_target
         from errata.engines.iceberg.metadata.partition_fields import (
             find_partition_field,
@@ -267,6 +267,7 @@ class IcebergMetadata:
             shared_files=tuple(entry.path for entry in live.shared),
             shared_rows=sum(entry.rows for entry in live.shared),
             shared_bytes=sum(entry.size for entry in live.shared),
+            writers=live.writers,
             unreadable_values=live.unreadable,
             unnameable=live.unnameable,
             properties=dict(found.properties),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
 
+from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
@@ -42,6 +44,8 @@ from errata.ports.measure import (
     Scan,
 )
 
+_AT_ONCE = 3
+
 FilesOf = Callable[[TargetPin, str, Sequence[str]], Sequence[DataFile]]
 """Returns the data files of a target snapshot in these partitions, with the delete files that apply to them."""
 
@@ -77,27 +81,11 @@ class SparkMeasurer:
         """See the port."""
         alike = split_by_rebase(manifest, rebased)
         snapshots = {CANDIDATE: candidate_snapshot, PRIOR: prior_snapshot, CONTROL: prior_snapshot}
-        found: list[Measurement] = []
-        for scan in plan.scans:
-            partitions = manifest.partitions if scan.partitions is None else scan.partitions
-            column: str | None = manifest.target.column
-            kind, stored = manifest.target.column_type, manifest.target.grain
-            if scan.scope not in snapshots:
-                rows, column, kind, stored = self._input(alike, scan.scope.partition(":")[2])
-            elif snapshots[scan.scope] is None:
-                continue
-            elif counted := self._counted(scan, _select_pin(scan, manifest), partitions, snapshots[scan.scope] or ""):
-                found += counted
-                continue
-            else:
-                rows = self._target(_select_pin(scan, manifest), snapshots[scan.scope], partitions)
-            by = PartitionGrouping(column, kind, manifest.target.grain, stored) if column else None
-            if by is not None:
-                found += measure_scan(scan, rows, by, partitions, self._read_lookups(alike, scan))
-            if by is not None and scan.shares:
-                found += measure_shares(scan, rows, by, partitions)
-            if scan.groups:
-                found += measure_groups(scan, rows, by, partitions)
+        # in the job group of this thread, so that these scans are cancelled with it
+        measure_one = inheritable_thread_target(self._session)(partial(self._measure_scan, manifest, alike, snapshots))
+        # scans need nothing of each other, and planning one of them leaves most of a machine idle
+        with ThreadPoolExecutor(_AT_ONCE) as at_once:
+            found = [one for measured in at_once.map(measure_one, plan.scans) for one in measured]
         for piece in alike:
             for pin in piece.inputs:
                 # an input that is read whole is measured once, as planned
@@ -105,6 +93,30 @@ class SparkMeasurer:
                     parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
                     found += measure_accounts(self._session, piece, pin, parts)
         return tuple(found)
+
+    def _measure_scan(
+        self, manifest: Manifest, alike: Sequence[Manifest], snapshots: Mapping[str, str | None], scan: Scan
+    ) -> list[Measurement]:
+        partitions = manifest.partitions if scan.partitions is None else scan.partitions
+        column: str | None = manifest.target.column
+        kind, stored = manifest.target.column_type, manifest.target.grain
+        if scan.scope not in snapshots:
+            rows, column, kind, stored = self._input(alike, scan.scope.partition(":")[2])
+        elif snapshots[scan.scope] is None:
+            return []
+        elif counted := self._counted(scan, _select_pin(scan, manifest), partitions, snapshots[scan.scope] or ""):
+            return counted
+        else:
+            rows = self._target(_select_pin(scan, manifest), snapshots[scan.scope], partitions)
+        found: list[Measurement] = []
+        by = PartitionGrouping(column, kind, manifest.target.grain, stored) if column else None
+        if by is not None:
+            found += measure_scan(scan, rows, by, partitions, self._read_lookups(alike, scan))
+        if by is not None and scan.shares:
+            found += measure_shares(scan, rows, by, partitions)
+        if scan.groups:
+            found += measure_groups(scan, rows, by, partitions)
+        return found
 
     def checksums(
         self, table: str, snapshot_id: str, pin: TargetPin, partitions: Sequence[str], columns: Sequence[str]

@@ -1,0 +1,115 @@
+"""`errata run CAMPAIGN`: walk the members in order; each is an ordinary run with its own gate, release and publication.
+
+Safe to repeat and to start twice: a member is sealed once, each chunk is claimed by one worker, and what a killed
+process left is found in the ledger and in the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from errata.approval.authorization import can_publish_unattended
+from errata.approval.permissions import refuse_requester, require_role
+from errata.approval.release import find_valid_release, load_judged_candidate
+from errata.commands.campaign.dbt_steps import build_step
+from errata.commands.campaign.member_state import DRIFT, FAILED, READY, CampaignState, read_campaign
+from errata.commands.campaign.seal import pin_member, seal_member
+from errata.commands.campaign.status import build_campaign_status
+from errata.commands.compute.run import run_chunks
+from errata.commands.publish.publish import publish_run
+from errata.commands.publish.validate import validate_run
+from errata.errors import ErrataError, ValidationRejected
+from errata.failpoints import failpoint
+from errata.model.audit import Actor
+from errata.model.product import Role
+from errata.model.run import RunState
+from errata.model.waves import list_waves
+from errata.text.numbers import plural
+from errata.views.campaign import CampaignView
+from errata.workspace import Workspace
+
+S = RunState
+_COMPUTES = frozenset({S.APPROVED, S.RUNNING})
+_CAN_PUBLISH = frozenset({S.VALIDATED, S.PART_PUBLISHED})
+_STREAMS = _CAN_PUBLISH | {S.STAGED, S.PUBLISHING}
+
+
+def run_campaign(
+    workspace: Workspace, actor: Actor, campaign_id: str, *, publish: bool, parallel: int = 2
+) -> CampaignView:
+    """Bring every member as far as it goes; what stops one stops those that read it, and no other."""
+    record = workspace.ledger.campaigns.get(campaign_id)
+    require_role(workspace, actor, (Role.OPERATOR,), "run", record.campaign_id)
+    if publish:
+        require_role(workspace, actor, (Role.PUBLISHER,), "run --publish", record.campaign_id)
+        refuse_requester(workspace, actor, record.planned_by, "publish", record.campaign_id)
+    problems: dict[str, ErrataError] = {}
+    for name, _ in workspace.ledger.campaigns.manifest(record.campaign_id).list_steps():
+        try:
+            _advance(workspace, actor, record.campaign_id, name, publish=publish, parallel=parallel)
+        except ErrataError as error:
+            problems[name] = error
+            workspace.narrate(f"{name} stopped: {error.message}")
+        failpoint("campaign.after_member")
+    told = {name: error.message for name, error in problems.items()}
+    view = build_campaign_status(workspace, actor, record.campaign_id, problems=told)
+    return replace(view, exit_code=_find_exit_code(view, tuple(problems.values())))
+
+
+def _find_exit_code(view: CampaignView, problems: Sequence[ErrataError]) -> int:
+    """Of what stopped a member in this command, or of a gate that a member did not pass before."""
+    if problems:
+        return problems[0].exit_code
+    judged = {S.REJECTED.value, S.NEEDS_ACCEPTANCE.value}
+    return ValidationRejected.exit_code if any(one.state in judged for one in view.members) else 0
+
+
+def _advance(workspace: Workspace, actor: Actor, campaign_id: str, name: str, *, publish: bool, parallel: int) -> None:
+    """Bring one member as far as it goes now."""
+    # read again for every member: what the ones before it did decides whether it may start
+    found = read_campaign(workspace, campaign_id)
+    member = found.find(name)
+    if member.is_dbt:
+        if member.state in (READY, FAILED, DRIFT):
+            build_step(workspace, actor, found.record, next(one for one in found.campaign.dbt if one.select == name))
+        return
+    run_id = member.run_id
+    if run_id is None:
+        run_id = _start(workspace, actor, found, name)
+        if run_id is None:
+            return
+    run = workspace.ledger.runs.get(run_id)
+    if run.state is S.APPROVED:
+        pin_member(workspace, actor, run, is_new=False)
+    # several waves are judged and published while later ones are computed
+    streams = publish and len(list_waves(workspace.ledger.runs.manifest(run_id, actor))) > 1
+    if run.state in _COMPUTES or (streams and run.state in _STREAMS):
+        run_chunks(workspace, actor, run_id, parallel=parallel, max_chunks=None, publish=streams)
+    if streams:
+        return
+    if workspace.ledger.runs.get(run_id).state is S.STAGED:
+        validate_run(workspace, actor, run_id, {})
+    # a publication that was killed is settled by repeating it
+    state = workspace.ledger.runs.get(run_id).state
+    if publish and (state is S.PUBLISHING or (state in _CAN_PUBLISH and _may_publish(workspace, actor, run_id))):
+        publish_run(workspace, actor, run_id, None, by_itself=True)
+
+
+def _start(workspace: Workspace, actor: Actor, found: CampaignState, name: str) -> str | None:
+    """Seal the run of a member that may start; tried again after a drift, which may be gone."""
+    member = found.find(name)
+    if member.state not in (READY, DRIFT):
+        return None
+    workspace.narrate(f"{name}: {plural(len(member.partitions), 'partition')}")
+    return seal_member(workspace, actor, found.record, found.campaign, name).run_id
+
+
+def _may_publish(workspace: Workspace, actor: Actor, run_id: str) -> bool:
+    """Whether a person released the candidate, or the product publishes when its gate is clean."""
+    run = workspace.ledger.runs.get(run_id)
+    judged = load_judged_candidate(workspace, run)
+    manifest = workspace.ledger.runs.manifest(run_id, actor)
+    if judged is not None and find_valid_release(workspace, run, manifest, judged) is not None:
+        return True
+    return can_publish_unattended(workspace, actor, run_id)

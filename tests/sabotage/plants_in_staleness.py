@@ -1,0 +1,137 @@
+"""Bugs to plant in what decides about staleness and standing approvals; see :mod:`sabotage.plants`."""
+
+from __future__ import annotations
+
+from sabotage.plant import Plant
+
+STALE = "tests/protocol/test_stale.py::test_"
+LATE = "tests/protocol/test_late.py::test_"
+JUDGE = "tests/unit/staleness/test_judgement.py::test_"
+COUNTED = "tests/unit/ledger/test_standing.py::test_"
+
+IN_STALENESS = (
+    # ---------------------------------------------------------------------------------------- stale without a notice
+    Plant(
+        "a live job that read before a change and committed after it looks fresh",
+        "staleness/times.py",
+        "    limit = written.at_ms - longest_run_ms\n",
+        "    limit = written.at_ms\n",
+        (f"{JUDGE}by_time_a_partition_is_current_only_if_every_change_is_older_than_the_longest_run",),
+    ),
+    Plant(
+        "times count as proof though nobody declared how long a job takes",
+        "staleness/times.py",
+        "    if longest_run_ms is None:\n",
+        "    longest_run_ms = longest_run_ms or 0\n    if longest_run_ms is None:\n",
+        (f"{JUDGE}without_a_declared_longest_run_times_show_nothing",),
+    ),
+    Plant(
+        "an input that its owner rolled back is taken for unchanged",
+        "staleness/times.py",
+        "    if set_back is not None:\n",
+        "    if set_back is None:\n        set_back = 0\n    if False:\n",
+        (f"{STALE}by_time_a_rollback_of_the_input_counts_from_when_it_became_current",),
+    ),
+    Plant(
+        "a partition of the input that was empty at planning is never compared",
+        "staleness/judgement.py",
+        "            found[name] = tuple(sorted(one for one in {*held, *holds} if held.get(one) != holds.get(one)))\n",
+        "            found[name] = tuple(sorted(one for one in held if held.get(one) != holds.get(one)))\n",
+        (f"{JUDGE}a_partition_is_stale_exactly_if_something_in_its_window_is_not_as_it_was",),
+    ),
+    Plant(
+        "a partition of the input that was deleted is never compared",
+        "staleness/judgement.py",
+        "        held, holds = then.list_held(partition), now.list_held(partition)\n",
+        "        holds = now.list_held(partition)\n"
+        "        held = {name: one for name, one in then.list_held(partition).items() if name in holds}\n",
+        (f"{JUDGE}a_partition_is_stale_exactly_if_something_in_its_window_is_not_as_it_was",),
+    ),
+    Plant(
+        "pins of a run speak for rows that a live job wrote over its output",
+        "staleness/claims.py",
+        "    yield from (name for name in statement.files if name not in changed)\n",
+        "    yield from statement.files\n",
+        (f"{STALE}a_record_is_silent_once_somebody_else_wrote_the_partition",),
+    ),
+    Plant(
+        "files that a rollback committed again count as newly computed",
+        "staleness/times.py",
+        "    if any(_PUBLICATION in one.summary for one in known):\n",
+        "    if False:\n",
+        (f"{STALE}after_a_rollback_to_rows_of_before_errata_nothing_is_claimed",),
+    ),
+    Plant(
+        "a late append makes the rows before it look newly computed",
+        "staleness/times.py",
+        "    return Written(min(one.at_ms for one in known))\n",
+        "    return Written(max(one.at_ms for one in known))\n",
+        (f"{STALE}by_time_the_oldest_rows_of_a_partition_count",),
+    ),
+    Plant(
+        "an attestation closes staleness for inputs that it did not compare",
+        "staleness/judgement.py",
+        "        if not reasons:\n            return Judgement(partition, CURRENT, claim.basis, claim=claim)\n",
+        "        if not reasons or len(facts.claims[partition]) > 1:\n"
+        "            return Judgement(partition, CURRENT, claim.basis, claim=claim)\n",
+        (f"{STALE}an_attestation_closes_staleness_for_exactly_the_pins_it_compared",),
+    ),
+    Plant(
+        "a live job reports inputs that changed while it worked",
+        "live_writers/input_report.py",
+        '        return "the job committed nothing to the partitions"\n',
+        '        return "the job committed nothing to the partitions"\n'
+        "    reading = read_for_report(workspace, target.table, reading.partitions)\n",
+        (f"{STALE}a_change_while_a_live_job_works_is_not_lost",),
+    ),
+    # -------------------------------------------------------------------------------------------- standing approvals
+    Plant(
+        "a standing approval covers a product whose checks were edited since",
+        "approval/standing_scope.py",
+        "    if run.product_digest != scope.product_digest:\n",
+        "    if False:\n",
+        ("tests/unit/approval/test_standing_scope.py::test_a_run_is_covered_only_inside_every_limit",),
+    ),
+    Plant(
+        "two schedulers at once each count the limit as not yet used",
+        "ledger/store/standing.py",
+        "    mine = (standing_use.c.product == run.product) & (standing_use.c.at_ms > since)\n",
+        "    mine = (standing_use.c.product == run.product) & (standing_use.c.at_ms > tx.now_ms)\n",
+        (f"{COUNTED}twenty_at_once_count_each_other",),
+    ),
+    Plant(
+        "a rolled-back run leaves its standing approval in force",
+        "approval/standing.py",
+        '            if publication.kind == "rollback":\n',
+        "            if False:\n",
+        (f"{LATE}a_rollback_suspends_it",),
+    ),
+    Plant(
+        "a finding leaves the standing approval in force",
+        "approval/standing.py",
+        "            if not verdict.passed or not is_clean(verdict.checks):\n",
+        "            if False:\n",
+        (f"{LATE}a_change_that_is_too_large_is_not_published_and_suspends_it",),
+    ),
+    Plant(
+        "a revoked standing approval still publishes what was sealed under it",
+        "approval/quorum.py",
+        "    why = explain_void_standing(workspace, run, manifest, used)\n",
+        '    why = ""\n',
+        (f"{LATE}revocation_and_roles_are_checked_at_publication",),
+    ),
+    Plant(
+        "the limits of change that were approved are not in the plan",
+        "commands/plan/plan.py",
+        "        product = add_limits(product, standing.scope)\n",
+        "        pass\n",
+        (f"{LATE}a_standing_approval_covers_a_run_from_plan_to_publication",),
+    ),
+    Plant(
+        "a closed period is covered",
+        "approval/standing_scope.py",
+        "    if run.locked:\n",
+        "    if False:\n",
+        ("tests/unit/approval/test_standing_scope.py::test_a_run_is_covered_only_inside_every_limit",),
+    ),
+)
