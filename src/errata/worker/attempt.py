@@ -90,12 +90,12 @@ def attempt_chunk(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> None:
     taken = threading.Event()
 
     def renew() -> bool:
-        if job.workspace.ledger.chunks.heartbeat(attempt, attempt_lease()):
-            return True
-        # another worker has the chunk: stop the Spark jobs of this attempt
-        taken.set()
-        job.workspace.engines.chunks.cancel(work)
-        return False
+        if not job.workspace.ledger.chunks.heartbeat(attempt, attempt_lease()):
+            taken.set()  # another worker has the chunk, or the run was cancelled
+        if taken.is_set() or job.stop.is_set():
+            # at every beat, because an attempt runs several Spark jobs and may be between two of them now
+            job.workspace.engines.chunks.cancel(work)
+        return True
 
     try:
         with beating(attempt_lease(), renew, f"heart-{attempt.attempt_id}"):
