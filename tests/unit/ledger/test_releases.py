@@ -120,7 +120,8 @@ def test_fifty_approvers_and_a_no_end_in_one_decision(ledger: Ledger):
 
     def act(n: int) -> str:
         if n == 25:
-            return str(ledger.approvals.decide("bf-1", run.manifest_digest, "p25", "declined", "no", BO)[0].state.value)
+            said = ledger.approvals.decide("bf-1", run.manifest_digest, "p25", "declined", "no", Actor("p25", "u", "h"))
+            return str(said[0].state.value)
         return str(approve(ledger, run.manifest_digest, f"p{n}", rule)[0].state.value)
 
     found = crowd(act)
