@@ -53,16 +53,18 @@ def live_context(
     product: str,
     interval: tuple[str, str],
     quarantine: Callable[[DataFrame, str], None] | None = None,
+    emit: Callable[[str, DataFrame], None] | None = None,
 ) -> Context:
     """The context of a daily job over the half-open interval of partitions; no run, no ledger write.
 
-    ``quarantine`` is called with the rows and the reason whenever the transform quarantines rows.
+    ``quarantine`` is called with the rows and the reason whenever the transform quarantines rows, ``emit`` with the
+    name of a sink and the rows whenever it emits some.
 
     Example: ctx = errata.live_context("finsight", "fin.daily_revenue", ("2026-03-02", "2026-03-03"))
     """
     from errata.wiring.live_context import live_context as make
 
-    return make(project, product, interval, quarantine)
+    return make(project, product, interval, quarantine, emit)
 
 
 def sql_transform(path: str) -> Callable[..., DataFrame]:

@@ -41,6 +41,7 @@ class Context:
     _deterministic_id: Callable[..., Any] | None = None
     _stamp: Callable[..., Any] | None = None
     _quarantine: Callable[..., Any] | None = None
+    _emit: Callable[..., Any] | None = None
 
     def deterministic_id(self, *columns: str) -> Any:
         """A column computed from these columns alone, so it is equal in every run and retry."""
@@ -66,3 +67,16 @@ class Context:
                 hint="errata.live_context(…, quarantine=function of rows and reason)",
             )
         return self._quarantine(frame, condition, reason, of)
+
+    def emit(self, sink: str, frame: Any) -> None:
+        """Send rows to a sink of the product, beside the output.
+
+        A governed run does what its sealed plan says: it drops the rows, or fails. A live job sends them with the
+        function that was given to :func:`errata.live_context`.
+        """
+        if self._emit is None:
+            raise TransformFailed(
+                f"rows for the sink {sink!r} were not sent; this context was made without a way to send them",
+                hint="errata.live_context(…, emit=function of the sink's name and the rows)",
+            )
+        self._emit(sink, frame)

@@ -19,6 +19,7 @@ from errata.model.kind import find_kind
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Control, Distribution, Late, Limits, Publish, Reconciliation
 from errata.model.product.eras import Era, RowLimits, RowRule
+from errata.model.product.sinks import Sink
 
 FORMAT = "errata.manifest/1"
 
@@ -245,6 +246,7 @@ class Manifest:
     restored: Restored | None = None  # no transform runs
     distribution: tuple[Distribution, ...] = field(default=(), metadata=LEFT_OUT)
     late: Late | None = field(default=None, metadata=LEFT_OUT)  # what the product does about late data
+    sinks: Mapping[str, Sink] = field(default_factory=dict, metadata=LEFT_OUT)  # and what this run does with each
     campaign: str | None = field(default=None, metadata=LEFT_OUT)  # digest of the campaign that it is a member of
 
     @property

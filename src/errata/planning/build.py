@@ -325,6 +325,7 @@ def _build_manifest(
         control=product.control,
         distribution=product.distribution,
         late=product.late,
+        sinks={name: replace(sink, backfill=sink.decision) for name, sink in sorted(product.sinks.items())},
         row_limits=product.row_limits,
         lineage_columns=product.lineage_columns,
         consumers=product.consumers,

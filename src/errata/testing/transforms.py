@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from errata.model.context import Context, Mode
 from errata.model.graph.read_rule import ReadRule, Shift
 from errata.model.partition import Grain, end_of, name_partition, sort_oldest_first, start_of
+from errata.model.product.sinks import Sink, drop_emitted
 from errata.testing.chunks import deterministic_id, stamp
 from errata.testing.row_expressions import evaluate_condition, evaluate_total
 from errata.testing.row_values import freeze_value
@@ -50,7 +51,8 @@ class TransformCase:
 
     ``column`` is the partition column of the output. ``read_by`` names the partition column of each input that is read
     by partition; the others are read whole. ``lookback`` and ``lookahead`` are in partitions, by input, as in the
-    product file. ``own`` names the input that is the product's own table, if there is one.
+    product file. ``own`` names the input that is the product's own table, if there is one. ``sinks`` are those of the
+    product, by name; a transform that emits to one that a run may not send to fails.
     """
 
     build: Callable[..., Any]
@@ -65,6 +67,7 @@ class TransformCase:
     own: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     clock: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    sinks: Mapping[str, Sink] = field(default_factory=dict)
     spark: SparkSession | None = None
 
     def run(self, partitions: Sequence[str] | None = None, *, seed: int = 0, tasks: int = 2) -> Rows:
@@ -138,6 +141,7 @@ class TransformCase:
             _deterministic_id=helpers[0],
             _stamp=helpers[1],
             _quarantine=helpers[2],
+            _emit=lambda sink, _rows: drop_emitted(self.sinks, sink, Mode.BACKFILL),
         )
 
     def assert_sound(self) -> None:

@@ -172,6 +172,8 @@ class PlanView:
     publish: Mapping[str, Any] = field(default_factory=dict)  # the mode and its settings
     rewrite: Mapping[str, Any] | None = None  # why publication writes data files, and how many
     rules_changed: tuple[RuleChangeView, ...] = ()  # against the superseded run
+    # by name: the class of each sink of the transform, and what the run does with it
+    sinks: Mapping[str, str] = field(default_factory=dict, metadata=LEFT_OUT)
     touches: ImpactView | None = None  # what reads the corrected partitions, according to the current project files
 
     @property

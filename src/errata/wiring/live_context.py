@@ -27,11 +27,16 @@ def read_sql_transform(path: str) -> SqlTransform:
 
 
 def live_context(
-    project: str, product: str, interval: tuple[str, str], quarantine: Callable[[Any, str], None] | None = None
+    project: str,
+    product: str,
+    interval: tuple[str, str],
+    quarantine: Callable[[Any, str], None] | None = None,
+    emit: Callable[[str, Any], None] | None = None,
 ) -> Context:
     """The context that a governed run would pass to the transform, for partitions ``[interval[0], interval[1])``.
 
-    ``quarantine`` is called with a frame of rows and the reason whenever the transform quarantines rows.
+    ``quarantine`` is called with a frame of rows and the reason whenever the transform quarantines rows. ``emit`` is
+    called with the name of a sink and a frame whenever the transform emits rows to one.
     """
     loaded = load_project(project)
     found = loaded.products.get(product)
@@ -62,4 +67,5 @@ def live_context(
         _deterministic_id=deterministic_id,
         _stamp=stamp,
         _quarantine=partial(split_rows, quarantine) if quarantine else None,
+        _emit=emit,
     )

@@ -114,6 +114,7 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     yield from format_labelled("estimate", _describe_estimate(view), width)
     yield from render_limits(view, width)
     yield from _render_gate(view, width)
+    yield from _render_sinks(view, width)
     if changes:
         yield from _render_touches(view, width)
     if view.refs:
@@ -149,6 +150,12 @@ def _render_publication(view: PlanView, width: int) -> Iterator[str]:
     if mode := describe_publish(view.publish):
         yield from format_labelled("publish", mode, width)
     yield from format_labelled("live jobs", describe_live_writes(view.publish), width) if view.publish else ()
+
+
+def _render_sinks(view: PlanView, width: int) -> Iterator[str]:
+    """What the transform would send elsewhere, and what this run does with it."""
+    for n, (name, decision) in enumerate(view.sinks.items()):
+        yield from format_labelled("" if n else "sinks", [f"{name} ({decision})"], width)
 
 
 def _render_touches(view: PlanView, width: int) -> Iterator[str]:

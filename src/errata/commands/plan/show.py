@@ -145,6 +145,7 @@ def _manifest_view(
         restored=to_plain(manifest.restored) if manifest.restored else None,
         rewrite=to_plain(manifest.target.rewrite) if manifest.target.rewrite else None,
         rules_changed=read_rule_changes(workspace, manifest),
+        sinks={name: f"{sink.kind}: {sink.decision}" for name, sink in manifest.sinks.items()},
         touches=find_touches(workspace, manifest.product, manifest.partitions),
     )  # fmt: skip
 

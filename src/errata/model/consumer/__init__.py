@@ -1,4 +1,4 @@
-"""Who reads a product, how they are told, and what is owed to them after a decision or a commit. Pure.
+"""Consumers of a product, and what is owed to them after a decision or a commit. Pure.
 
 declaration   channels, databases and consumers as errata.yaml declares them
 outbox        what is owed, by which key, and in which order it is paid

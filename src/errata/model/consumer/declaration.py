@@ -23,7 +23,7 @@ from errata.model.file_values import (
 )
 
 EVENTS = ("planned", "approved", "holding", "published", "rolled_back", "recovered", "failed")
-"""What a consumer can be told about, in the order in which it happens."""
+"""Events that a consumer can get a message about, in the order in which they happen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Warehouse:
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """What a consumer is told, and where."""
+    """Which events a consumer gets a message about, and where."""
 
     channel: Slug
     on: Annotated[tuple[Annotated[str, OneOf(*EVENTS)], ...], AtLeast(1)] = ("published", "rolled_back")

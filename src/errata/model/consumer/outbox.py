@@ -62,7 +62,7 @@ class Owed:
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """The item is paid; ``result`` goes on the record."""
+    """The item is paid; ``result`` is put on the record."""
 
     result: Mapping[str, Any] = field(default_factory=dict)
 

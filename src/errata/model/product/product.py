@@ -23,6 +23,7 @@ from errata.model.file_values import (
     Line,
     ProductName,
     ScalarText,
+    Slug,
     SourceType,
     TableName,
     Text,
@@ -34,6 +35,7 @@ from errata.model.product.completeness import Completeness
 from errata.model.product.eras import Era, RowLimits, RowRule
 from errata.model.product.late import Late
 from errata.model.product.rules import Check, Comparison, Control, Distribution, Reconciliation
+from errata.model.product.sinks import Sink
 from errata.model.product.throttle import Signal, Throttle
 
 LINEAGE_COLUMNS = (
@@ -277,6 +279,9 @@ class Product:
         default_factory=Live
     )
     late: Annotated[Late | None, Key("What to do about late data.")] = None
+    sinks: Annotated[Mapping[Slug, Sink], Key("Where the transform sends rows beside its output, by ctx.emit.")] = (
+        field(default_factory=dict)
+    )
     prove_determinism: Annotated[
         Count,
         Key("Number of sample chunks to compute twice, at different parallelism.", "determinism.prove"),

@@ -10,6 +10,7 @@ from errata.model.context import Context
 from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin
 from errata.model.partition import end_of, sort_oldest_first, start_of
+from errata.model.product.sinks import drop_emitted
 from errata.ports.compute import ChunkWork
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def build_context(
         _deterministic_id=deterministic_id,
         _stamp=stamp,
         _quarantine=quarantine,
+        _emit=lambda sink, _rows: drop_emitted(manifest.sinks, sink, work.mode),
     )
 
 
