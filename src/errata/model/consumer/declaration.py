@@ -153,7 +153,9 @@ class Consumer:
     reads: Annotated[tuple[Line, ...], AtLeast(1), Key("Products that it reads.")]
     owner: Annotated[Line, Key("Team or person that acknowledges holds and confirms repairs.")] = ""
     kind: Annotated[
-        str, OneOf("reader", "iceberg-stream", "watermark"), Key("How it reads: anew, as a stream, or incrementally.")
+        str,
+        OneOf("reader", "iceberg-stream", "watermark"),
+        Key("How it reads: all of it each time, as a stream, or incrementally."),
     ] = "reader"
     tell: Tell | None = None
     hold: Hold | None = None
