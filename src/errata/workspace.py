@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from errata.model.manifest import Code, Manifest
     from errata.model.product import Product, Project
     from errata.model.product.throttle import Throttle
+    from errata.ports.checkpoints import CheckpointStore
     from errata.ports.compute import ChunkEngine, StagingTable
     from errata.ports.erasure import ErasedSubjects, Suppressions
     from errata.ports.hooks import AlarmHook, DbtRunner, Probes, ProgressListener
@@ -68,6 +69,9 @@ class Engines(Protocol):
 
     @property
     def outside(self) -> OutsideReader: ...
+
+    @property
+    def checkpoints(self) -> CheckpointStore: ...
 
     @property
     def suppressions(self) -> Suppressions: ...

@@ -144,6 +144,16 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
+class MainSnapshot:
+    """A snapshot in the ancestry of main's head, as a stream meets it."""
+
+    snapshot_id: str
+    operation: str  # append | overwrite | delete | replace
+    added_files: int
+    publication: str = ""  # Errata's publication or rollback that made it
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """Commits from main's head back to a base, newest first; incomplete if the base was not reached."""
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from errata.model.near_miss import NearMiss
     from errata.model.partition import Grain
     from errata.model.product import Input
-    from errata.model.table import Commit, Departure, History
+    from errata.model.table import Commit, Departure, History, MainSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +244,9 @@ class HistoryReader(Protocol):
 
     def main_log(self, table: str) -> tuple[MainEntry, ...]:
         """Which snapshot main held from when on, oldest first, as far back as the table's metadata shows."""
+
+    def main_line(self, table: str) -> tuple[MainSnapshot, ...]:
+        """The ancestry of main's head, oldest first, as far as expiry left it; raises ``NotFound`` without a table."""
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> PastTarget:
         """The table at a snapshot, tag or time; raises ``NotFound`` naming the available ones."""

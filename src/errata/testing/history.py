@@ -9,7 +9,7 @@ from errata.errors import NotFound, UsageError
 from errata.model.duration import parse_instant
 from errata.model.partition import Grain
 from errata.model.refs import GUARD
-from errata.model.table import Commit, Departure, History, SchemaField, map_old_columns
+from errata.model.table import Commit, Departure, History, MainSnapshot, SchemaField, map_old_columns
 from errata.ports.tables import HistoryReader, MainEntry, PastTarget
 from errata.testing.lake import Lake
 from errata.testing.metadata import Metadata, Schema, Snapshot
@@ -55,6 +55,19 @@ class MemoryHistory:
         """See the port."""
         found = self.lake.table(table).metadata
         return tuple(MainEntry(at, snapshot, snapshot in found.snapshots) for at, snapshot in found.log)
+
+    def main_line(self, table: str) -> tuple[MainSnapshot, ...]:
+        """See the port."""
+        found = self.lake.table(table).metadata
+        return tuple(
+            MainSnapshot(
+                one.snapshot_id,
+                one.operation,
+                len(one.added),
+                describe_commit(one).summary.get("errata.publication", ""),
+            )
+            for one in reversed(found.line(found.head.snapshot_id if found.head else None))
+        )
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> PastTarget:
         """See the port."""

@@ -13,6 +13,7 @@ from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.product.throttle import Throttle
+from errata.ports.checkpoints import CheckpointStore
 from errata.ports.hooks import DbtRunner
 from errata.ports.tables import InputState, add_announced
 from errata.testing.chunks import MemoryChunks, Transform
@@ -70,6 +71,11 @@ class MemoryEngines:
         """Computation of chunks in Python."""
         cache = self._root / ".errata" / "cache"
         return MemoryChunks(self.lake, self._real.sources, self.quarantine, cache, self._transforms)
+
+    @property
+    def checkpoints(self) -> CheckpointStore:
+        """Checkpoints of streams, on disk as they always are."""
+        return self._real.checkpoints
 
     @property
     def inputs(self) -> MemoryEngines:

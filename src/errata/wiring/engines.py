@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from errata.engines.spark.write.rewrite import SparkRewriter
     from errata.engines.spark.write.side_tables import SparkSideTables
     from errata.jars import Jar
+    from errata.ports.checkpoints import CheckpointStore
     from errata.ports.erasure import ErasedSubjects, Suppressions
     from errata.ports.tables import (
         HistoryReader,
@@ -109,6 +110,13 @@ class ProjectEngines:
         from errata.engines.files.source import FileSource
 
         return FileSource(self._project.root, self._project.s3)
+
+    @cached_property
+    def checkpoints(self) -> CheckpointStore:
+        """Checkpoints of streams, local or on S3."""
+        from errata.engines.files.checkpoints import CheckpointFiles
+
+        return CheckpointFiles(self._project.root, self._project.s3)
 
     @property
     def jars(self) -> tuple[Jar, ...]:

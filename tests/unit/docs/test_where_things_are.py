@@ -16,8 +16,8 @@ MODULES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
 LISTED = re.findall(r"`([a-z_/]+\.py)`", (ROOT / "docs/concepts/where-things-are.md").read_text(encoding="utf-8"))
 MOST_MODULES = 24
 SAME_CONCEPT = {
-    "adopt", "approval", "approve", "audit", "calendar", "campaign", "campaigns", "check", "checks", "chunks",
-    "class_archive", "cleanup", "completeness", "control", "diff", "differ", "distribution", "doctor", "eras",
+    "adopt", "approval", "approve", "audit", "calendar", "campaign", "campaigns", "check", "checkpoints", "checks",
+    "chunks", "class_archive", "cleanup", "completeness", "control", "diff", "differ", "distribution", "doctor", "eras",
     "erase", "erasure", "evidence", "history", "impact", "jars", "late", "ledger", "live", "live_writes", "measure",
     "people", "plan", "preview", "product", "progress", "project", "publish", "quarantine", "rebase", "reconcile",
     "refs", "release", "report", "restore", "rollback", "row_accounts", "row_rules", "rows", "rule_check", "rules",

@@ -233,11 +233,12 @@ class FileSource:
 
     def _get_filesystem(self, scheme: str) -> Any:
         if scheme not in self._open:
-            self._open[scheme] = _open_filesystem(scheme, self._s3)
+            self._open[scheme] = open_filesystem(scheme, self._s3)
         return self._open[scheme]
 
 
-def _open_filesystem(scheme: str, s3: S3 | None) -> Any:
+def open_filesystem(scheme: str, s3: S3 | None) -> Any:
+    """The file system of pyarrow for a scheme."""
     from pyarrow import fs
 
     if scheme == "file":

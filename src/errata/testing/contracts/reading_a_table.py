@@ -86,6 +86,20 @@ class ReaderContract:
         left = [entry for entry in subject.history.main_log(subject.table) if entry.exists]
         assert [entry.snapshot_id for entry in left] == [log[-1].snapshot_id]
 
+    def test_the_line_of_main_tells_what_each_snapshot_does_to_a_stream(self, subject: Subject) -> None:
+        """Oldest first, with the operation and the files that a stream would read; branches are no part of it."""
+        first = subject.pins.refs(subject.table)["main"]
+        subject.append((SECOND, "live", "1.00"))
+        pin = pin_target(subject)
+        subject.staging.prepare(pin, "bf-20260101-sales-00000001", 1)
+        subject.stage("bf-20260101-sales-00000001", "a1", [(THIRD, "staged", "1.00")])
+        subject.compact()
+        line = subject.history.main_line(subject.table)
+        assert [one.operation for one in line] == ["append", "append", "replace"]
+        assert (line[0].snapshot_id, line[-1].snapshot_id) == (first, subject.pins.refs(subject.table)["main"])
+        assert [one.added_files for one in line[:2]] == [2, 1]
+        assert {one.publication for one in line} == {""}
+
     def test_an_input_is_read_at_the_snapshot_that_is_asked_for(self, subject: Subject) -> None:
         """Whole and by partition; a snapshot that is gone is a problem, and no other takes its place."""
         first = subject.pins.refs(subject.table)["main"]

@@ -19,7 +19,16 @@ from errata.errors import NotFound, UsageError
 from errata.model.duration import parse_instant
 from errata.model.partition import Grain
 from errata.model.refs import GUARD, PREFIX
-from errata.model.table import Commit, Departure, History, SchemaField, Touch, is_first_snapshot, map_old_columns
+from errata.model.table import (
+    Commit,
+    Departure,
+    History,
+    MainSnapshot,
+    SchemaField,
+    Touch,
+    is_first_snapshot,
+    map_old_columns,
+)
 from errata.ports.tables import HistoryReader, MainEntry, PartitionSize, PastTarget
 from errata.text.numbers import format_moment
 
@@ -70,6 +79,12 @@ class IcebergHistory:
         found = self._tables.load(table)
         there = {snapshot.snapshot_id for snapshot in found.metadata.snapshots}
         return tuple(MainEntry(at, str(number), number in there) for at, number in _list_main_log(found))
+
+    def main_line(self, table: str) -> tuple[MainSnapshot, ...]:
+        """See the port."""
+        found = self._tables.load(table)
+        known = {snapshot.snapshot_id: snapshot for snapshot in found.metadata.snapshots}
+        return tuple(_describe_main(found, known[number]) for number in reversed(_main_ancestors(found)))
 
     def held(self, table: str, column: str, grain: Grain, partitions: Sequence[str], asked: str) -> PastTarget:
         """See the port."""
@@ -156,6 +171,25 @@ def _describe_commit(snapshot: Snapshot) -> Commit:
         touched={},
         summary=summary,
     )
+
+
+def _describe_main(table: Table, snapshot: Snapshot) -> MainSnapshot:
+    commit = _describe_commit(snapshot)
+    told = commit.summary.get("added-data-files", "0")
+    # a stream goes by this number, and lists the files only where a writer left it out
+    is_uncounted = commit.operation == "append" and "added-data-files" not in commit.summary
+    return MainSnapshot(
+        commit.snapshot_id,
+        commit.operation,
+        _count_added_files(table, snapshot) if is_uncounted else int(told),
+        commit.summary.get("errata.publication", ""),
+    )
+
+
+def _count_added_files(table: Table, snapshot: Snapshot) -> int:
+    own = [one for one in snapshot.manifests(table.io) if one.added_snapshot_id == snapshot.snapshot_id]
+    entries = (entry for one in own for entry in one.fetch_manifest_entry(table.io))
+    return sum(int(entry.status) == _ADDED and not int(entry.data_file.content or 0) for entry in entries)
 
 
 def format_application(summary: Mapping[str, str]) -> str:
