@@ -51,8 +51,8 @@ class Repair:
     """One start of the reader on a copy of its checkpoint.
 
     ``finish``: the copy as it is, so that the batch that was begun is done. ``catch_up``: one batch with the appends
-    before the publication. ``jump``: continues at the first append after it. After the first two the reader fails on the
-    publication again, and the next repair starts from that copy.
+    before the publication. ``jump``: continues at the first append after it. After the first two the reader fails on
+    the publication again, and the next repair starts from that copy.
     """
 
     kind: str  # finish | catch_up | jump
