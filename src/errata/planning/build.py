@@ -108,7 +108,7 @@ def build_plan(
     world = PlanContext(
         request, product, project.limits, partitions, target, inputs, code, expected, now,
         beside=beside or {}, held=held, core_hour_usd=project.core_hour_usd, unknown_runs=unknown_runs,
-        is_first_run=is_first_run, trial=trial,
+        is_first_run=is_first_run, trial=trial, consumers=project.list_consumers(product.name),
     )  # fmt: skip
     parts: dict[str, bytes] = {}
     if request.kind == RECONCILE:
@@ -328,7 +328,7 @@ def _build_manifest(
         sinks={name: replace(sink, backfill=sink.decision) for name, sink in sorted(product.sinks.items())},
         row_limits=product.row_limits,
         lineage_columns=product.lineage_columns,
-        consumers=product.consumers,
+        consumers=tuple(one.name for one in project.list_consumers(product.name)),
         rollback_window=product.rollback_window,
         supersedes=request.supersede,
         canary=sum(len(chunk.partitions) for chunk in chunks if chunk.wave == 0),

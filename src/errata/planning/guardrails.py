@@ -31,7 +31,6 @@ from errata.planning.unnameable import describe_unnameable
 
 _FEW_RETRIES = 10
 _LIMITS = {"rows": "max_rows", "bytes": "max_bytes", "cost": "max_usd"}
-_STREAMING = "streaming:"
 
 
 def check_guardrails(world: PlanContext) -> tuple[GuardrailResult, ...]:
@@ -193,7 +192,7 @@ def _check_cost(world: PlanContext) -> Iterator[GuardrailResult]:
 
 
 def _check_streaming_readers(world: PlanContext) -> Iterator[GuardrailResult]:
-    streams = [name for name in world.product.consumers if name.startswith(_STREAMING)]
+    streams = [one.name for one in world.consumers if one.kind == "iceberg-stream"]
     if streams and world.product.publish.mode == "append":
         yield GuardrailResult(
             "streaming-readers", "ok", f"{', '.join(streams)}: an append reaches a stream as new rows"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from errata.model.consumer.declaration import Consumer
 from errata.model.kind import Kind, find_kind
 from errata.model.manifest import Code, Estimate
 from errata.model.partition import Grain, format_ranges
@@ -45,6 +46,7 @@ class PlanContext:
     held: PastTarget | None = None  # snapshot that a restore puts back
     core_hour_usd: str = "0"
     trial: Trial | None = None  # the newest trial of this code on record; looked up only where a policy asks for one
+    consumers: Sequence[Consumer] = ()
 
     @property
     def kind(self) -> Kind:

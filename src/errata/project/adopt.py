@@ -35,7 +35,6 @@ def draft_product(facts: TableDescription, *, owner: str = "CHANGE_ME") -> str:
         _draft_compare(facts, field, key),
         "# protect: {recent: 1d, locked: []}   # partitions that need a named override: too new, or closed books",
         _draft_lineage(facts),
-        "consumers: []   # who reads this table: they are named in every plan",
     )
     return "\n".join(sections) + "\n"
 

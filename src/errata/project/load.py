@@ -10,11 +10,18 @@ from pathlib import Path
 
 from errata.errors import ProjectFileError
 from errata.model.product import Product, Project
+from errata.project.build.consumers import check_reads, merge_named_consumers
 from errata.project.build.product import build_product, build_project
 from errata.project.forms import ProductForm, ProjectForm
 from errata.project.problems import Path as KeyPath
 from errata.project.problems import ProblemReport, ProjectProblem, refuse_problems
-from errata.project.yaml.environment import Allowed, is_allowed_anywhere, is_data_location, resolve_variables
+from errata.project.yaml.environment import (
+    Allowed,
+    is_allowed_anywhere,
+    is_data_location,
+    list_unset_variables,
+    resolve_variables,
+)
 from errata.project.yaml.secrets import list_written_credentials, refuse_secrets, rule_for_product, rule_for_project
 from errata.project.yaml.tree import MAX_BYTES, TreeError, parse_tree
 from errata.project.yaml.value_reader import read_value
@@ -50,23 +57,31 @@ def read_project_files(path: Path | str, *, environ: Mapping[str, str] | None = 
     environ = os.environ if environ is None else environ
     secrets: dict[str, str] = {}
     # read first, because products are checked against the project
-    project, report = _read_project(root, environ, secrets)
-    reports, problems = [report], list(report.problems)
+    project, top = _read_project(root, environ, secrets)
+    reports = [top]
+    problems: list[ProjectProblem] = []
     products: dict[str, Product] = {}
+    are_complete = True
     for file in _list_product_files(root, problems):
         product, report = _read_product(file, root, project, environ, secrets)
         reports.append(report)
         problems += report.problems
         if product is None:
+            are_complete = False
             continue
         if product.name in products:
             said = f'the product "{product.name}" is also in {products[product.name].path}; expected one file each'
             problems.append(ProjectProblem(product.path, 1, 1, said, "product"))
         products.setdefault(product.name, product)
     if project is not None:
-        project = replace(project, products=products, secrets=secrets)
+        if are_complete and products:
+            check_reads(project, products, top)
+        consumers = merge_named_consumers(project.consumers, products.values())
+        unset = list_unset_variables(top.iterate_texts(), environ)
+        project = replace(project, products=products, consumers=consumers, secrets=secrets, unset=unset)
         project = replace(project, credentials=list_written_credentials(project))
-    return ProjectFiles(project, tuple(problems), {one.file: frozenset(one.misread) for one in reports})
+    misread = {one.file: frozenset(one.misread) for one in reports}
+    return ProjectFiles(project, (*top.problems, *problems), misread)
 
 
 def _find_root(given: Path) -> Path:

@@ -110,7 +110,7 @@ def classify_secret(text: str) -> str | None:
     for kind, shape in _SHAPES:
         if shape.search(text):
             return kind
-    if any(":" in user_info for _, user_info in _USER_INFO.findall(text)):
+    if any(user_info.partition(":")[2] for _, user_info in _USER_INFO.findall(text)):
         return "an address with a password"
     return "a random token" if any(_is_random(word) for word in _WORDS.findall(text)) else None
 

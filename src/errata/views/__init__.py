@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         RunsView,
         WhyView,
     )
-    from errata.views.impact import DbtModelView, ExposureView, ImpactView, ReadingView, TouchedView
+    from errata.views.impact import DbtModelView, ExposureView, ImpactView, ReadingView, TellView, TouchedView
     from errata.views.live_writes import LateInputView, LiveWriteView
     from errata.views.plan import (
         ChunkView,
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
         StateView,
         ValidateView,
     )
-    from errata.views.runbook import NoteView, RunbookView
     from errata.views.status import CostView, PartitionView, RunLine, SetBackView, StatusView
 
 __all__ = [
@@ -95,7 +94,6 @@ __all__ = [
     "LedgerView",
     "ListedView",
     "LiveWriteView",
-    "NoteView",
     "PartitionView",
     "PlanView",
     "PublishView",
@@ -111,13 +109,13 @@ __all__ = [
     "RunCounts",
     "RunLine",
     "RunView",
-    "RunbookView",
     "RunsView",
     "SetAsideRow",
     "SetBackView",
     "SnapshotView",
     "StateView",
     "StatusView",
+    "TellView",
     "TouchedView",
     "ValidateView",
     "VerdictView",
@@ -130,8 +128,7 @@ _NAMES = {
     "approval": ("ApprovalView", "BreakGlassView", "DecisionView", "QuorumView", "ReleasedView", "ReleaseView"),
     "audit": ("AuditView", "CleanupView", "ErasedView", "HeadsView", "HeadView", "KeyView", "LedgerView", "ListedView"),
     "history": ("AcceptedSpan", "CommitsView", "CommitView", "HistoryView", "RowHistoryView", "RunsView", "WhyView"),
-    "runbook": ("NoteView", "RunbookView"),
-    "impact": ("DbtModelView", "ExposureView", "ImpactView", "ReadingView", "TouchedView"),
+    "impact": ("DbtModelView", "ExposureView", "ImpactView", "ReadingView", "TellView", "TouchedView"),
     "live_writes": ("LateInputView", "LiveWriteView"),
     "plan": (
         "ChunkView",

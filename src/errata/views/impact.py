@@ -84,6 +84,21 @@ class ExposureView:
 
 
 @dataclass(frozen=True, slots=True)
+class TellView:
+    """Events that a consumer gets a message about, and the channel that it comes through."""
+
+    consumer: str
+    channel: str
+    by: str  # slack, webhook, email, file or command
+    on: tuple[str, ...]
+
+    def text(self) -> str:
+        """In a line."""
+        events = " and ".join([", ".join(self.on[:-1]), self.on[-1]] if len(self.on) > 1 else self.on)
+        return f"{self.consumer}: gets a message when {events.replace('_', ' ')} (channel {self.channel}, {self.by})"
+
+
+@dataclass(frozen=True, slots=True)
 class ImpactView:
     """What a change of partitions of a product touches."""
 
@@ -95,6 +110,7 @@ class ImpactView:
     dbt: tuple[DbtModelView, ...] = ()
     exposures: tuple[ExposureView, ...] = ()
     consumers: tuple[str, ...] = ()  # of the product and of those that are touched
+    tells: tuple[TellView, ...] = ()  # consumers of the product that get messages
     notes: tuple[str, ...] = ()  # what could not be looked at
 
     def lines(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from unit.planning.worlds import (
     NOW,
     PRODUCT,
     PROJECT,
+    STREAMED,
     TARGET,
     ask,
     levels,
@@ -72,9 +73,8 @@ def test_one_bad_request_shows_all_its_problems():
         product=replace(
             protected("30d", "2026-01-02..2026-01-03"),
             lineage_columns=("produced_by_run_id",),
-            consumers=("streaming:fraud",),
         ),
-        project=replace(PROJECT, limits=Limits(2, 1, 1, "0.0000001")),
+        project=replace(STREAMED, limits=Limits(2, 1, 1, "0.0000001")),
         inputs=bad,
         code=replace(CODE, git_dirty=True),
         now=NOW - timedelta(days=45),
@@ -123,7 +123,7 @@ CASES = {
     "rows": {"project": replace(PROJECT, limits=Limits(max_rows=10))},
     "bytes": {"project": replace(PROJECT, limits=Limits(max_bytes=10))},
     "cost": {"project": replace(PROJECT, limits=Limits(max_usd="0.0001"), core_hour_usd="5")},
-    "streaming-readers": {"product": replace(PRODUCT, consumers=("streaming:fraud",))},
+    "streaming-readers": {"project": STREAMED},
     "dirty-tree": {"code": replace(CODE, git_dirty=True)},
     "live-retries": {"target": replace(TARGET, properties={})},
 }

@@ -8,7 +8,7 @@ from errata.model.manifest import Override
 from errata.model.product import Merge, Publish
 from errata.model.side_tables import CORRECTION_COLUMNS
 from errata.ports.tables import Column
-from unit.planning.worlds import DAYS, PRODUCT, TARGET, ask, levels, message, plan
+from unit.planning.worlds import DAYS, PRODUCT, STREAMED, TARGET, ask, levels, message, plan
 
 APPEND = replace(PRODUCT, publish=Publish("append"))
 WEEK = DAYS[:7]
@@ -44,9 +44,8 @@ def test_other_modes_do_not_speak_of_empty_partitions():
 
 def test_streams_are_no_reason_to_refuse_an_append():
     """They see an append as new rows, where they would fail on an overwrite."""
-    product = replace(APPEND, consumers=("streaming:fraud",))
-    assert levels(plan(product=product, target=EMPTY), "streaming-readers") == ["ok"]
-    assert levels(plan(product=replace(product, publish=Publish())), "streaming-readers") == ["refuse"]
+    assert levels(plan(product=APPEND, project=STREAMED, target=EMPTY), "streaming-readers") == ["ok"]
+    assert levels(plan(project=STREAMED), "streaming-readers") == ["refuse"]
 
 
 def test_the_version_of_a_merge_is_a_column_of_the_target():
@@ -87,5 +86,6 @@ def test_a_table_beside_the_target_that_cannot_take_the_rows_is_refused():
 
 def test_streams_over_a_target_that_is_not_touched_go_on():
     """Modes that publish beside it."""
-    beside = replace(CORRECTING, publish=Publish("corrections", corrections="lake.fin.c"), consumers=("streaming:x",))
-    assert levels(plan(product=beside, beside={"lake.fin.c": None}), "streaming-readers") == ["ok"]
+    beside = replace(CORRECTING, publish=Publish("corrections", corrections="lake.fin.c"))
+    made = plan(product=beside, project=STREAMED, beside={"lake.fin.c": None})
+    assert levels(made, "streaming-readers") == ["ok"]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from errata.model.consumer.declaration import Consumer
 from errata.model.manifest import Code, ExpectedFile, SourceFile
 from errata.model.partition import Grain, expand_range
 from errata.model.product import Catalog, Input, Product, Project, Protect, Target, Transform
@@ -27,7 +28,6 @@ PRODUCT = Product(
         Input("adjustments", table="lake.raw.adjustments", partition="business_date"),
         Input("fx_rates", table="lake.ref.fx_rates", reference="corrected_truth"),
     ),
-    consumers=("exec-dashboard",),
 )
 PROJECT = Project(
     name="finsight",
@@ -35,9 +35,11 @@ PROJECT = Project(
     ledger="sqlite://",
     catalogs={"lake": Catalog("lake", "jdbc", "sqlite:////finsight/c.db", "/finsight/wh")},
     products={PRODUCT.name: PRODUCT},
+    consumers={"exec-dashboard": Consumer("exec-dashboard", (PRODUCT.name,))},
     core_hour_usd="0.0757",
     chunk_bytes=512 * MB,
 )
+STREAMED = replace(PROJECT, consumers={"fraud": Consumer("fraud", (PRODUCT.name,), kind="iceberg-stream")})
 CODE = Code(
     call="transforms.daily:build",
     version="2.4.1",

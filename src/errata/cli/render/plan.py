@@ -159,10 +159,15 @@ def _render_sinks(view: PlanView, width: int) -> Iterator[str]:
 
 
 def _render_touches(view: PlanView, width: int) -> Iterator[str]:
-    """What reads the corrected partitions; Errata tells nobody."""
+    """What reads the corrected partitions, who of them gets messages, and whom a person has to tell."""
     told = [*view.touches.lines()] if view.touches else []
     named = list(dict.fromkeys((*view.consumers, *(view.touches.consumers if view.touches else ()))))
-    told.append(f"{', '.join(named)} (tell them: Errata does not)" if named else "no consumers are named")
+    told += [one.text() for one in view.touches.tells] if view.touches else []
+    left = [
+        name for name in named if name not in {one.consumer for one in (view.touches.tells if view.touches else ())}
+    ]
+    told += [f"{', '.join(left)} (tell them: Errata does not)"] if left else []
+    told += [] if named else ["no consumers are named"]
     for n, piece in enumerate(told):
         yield from format_labelled("" if n else "touches", [piece], width)
     for note in view.touches.notes if view.touches else ():

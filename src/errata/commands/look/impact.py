@@ -9,9 +9,9 @@ from errata.errors import ErrataError, UsageError
 from errata.model.graph.dbt_graph import DbtManifest, DbtReader, is_exposure
 from errata.model.graph.product_graph import PartitionSet, Touched, list_published_tables, trace_impact
 from errata.model.partition import sort_oldest_first
-from errata.model.product import Product
+from errata.model.product import Product, Project
 from errata.planning.request import resolve_scope
-from errata.views import DbtModelView, ExposureView, ImpactView, ReadingView, TouchedView
+from errata.views import DbtModelView, ExposureView, ImpactView, ReadingView, TellView, TouchedView
 from errata.workspace import Workspace
 
 
@@ -33,7 +33,7 @@ def show_impact(
     manifest = workspace.engines.dbt()
     touched = trace_impact(workspace.project.products, name, scope)
     existing, notes = _read_partitions(workspace, touched)
-    return _build_view(product, scope, touched, manifest, existing, notes)
+    return _build_view(workspace.project, product, scope, touched, manifest, existing, notes)
 
 
 def find_touches(workspace: Workspace, name: str, scope: Sequence[str]) -> ImpactView | None:
@@ -56,7 +56,7 @@ def find_touches(workspace: Workspace, name: str, scope: Sequence[str]) -> Impac
         manifest = workspace.engines.dbt()
     except ErrataError as error:
         notes.append(error.message)
-    return _build_view(product, scope, touched, manifest, {}, notes)
+    return _build_view(workspace.project, product, scope, touched, manifest, {}, notes)
 
 
 def _read_partitions(workspace: Workspace, touched: Sequence[Touched]) -> tuple[dict[str, Collection[str]], list[str]]:
@@ -74,6 +74,7 @@ def _read_partitions(workspace: Workspace, touched: Sequence[Touched]) -> tuple[
 
 
 def _build_view(
+    project: Project,
     product: Product,
     scope: Sequence[str],
     touched: Sequence[Touched],
@@ -81,7 +82,11 @@ def _build_view(
     existing: Mapping[str, Collection[str]],
     notes: Sequence[str],
 ) -> ImpactView:
-    products = tuple(_build_touched(one, existing.get(one.product.name), scope, product.name) for one in touched)
+    named = {one.name: _list_names(project, one.name) for one in (product, *(one.product for one in touched))}
+    products = tuple(
+        _build_touched(one, existing.get(one.product.name), scope, product.name, named[one.product.name])
+        for one in touched
+    )
     concerned = [product, *(one.product for one in touched if one.product.name != product.name)]
     view = ImpactView(
         product=product.name,
@@ -89,13 +94,27 @@ def _build_view(
         grain=product.target.grain.value,
         partitions=tuple(scope),
         products=products,
-        consumers=tuple(dict.fromkeys(name for one in concerned for name in one.consumers)),
+        consumers=tuple(dict.fromkeys(name for one in concerned for name in named[one.name])),
+        tells=_list_tells(project, product.name),
         notes=tuple(notes),
     )
     return view if manifest is None else _add_dbt(view, manifest, concerned)
 
 
-def _build_touched(one: Touched, existing: Collection[str] | None, scope: Sequence[str], root: str) -> TouchedView:
+def _list_tells(project: Project, product: str) -> tuple[TellView, ...]:
+    told = [(one, one.tell) for one in project.list_consumers(product)]
+    return tuple(
+        TellView(one.name, tell.channel, project.channels[tell.channel].kind, tell.on) for one, tell in told if tell
+    )
+
+
+def _list_names(project: Project, product: str) -> tuple[str, ...]:
+    return tuple(one.name for one in project.list_consumers(product))
+
+
+def _build_touched(
+    one: Touched, existing: Collection[str] | None, scope: Sequence[str], root: str, consumers: tuple[str, ...]
+) -> TouchedView:
     product, partitions = one.product, one.partitions
     there, absent = _locate(partitions, existing)
     if product.name == root:
@@ -110,7 +129,7 @@ def _build_touched(one: Touched, existing: Collection[str] | None, scope: Sequen
         since=partitions.since,
         all=partitions.is_all,
         reads=tuple(ReadingView(reading.input, reading.product, reading.because) for reading in one.readings),
-        consumers=product.consumers,
+        consumers=consumers,
         absent=sort_oldest_first(grain, absent),
         located=existing is not None,
     )

@@ -24,6 +24,7 @@ from errata.model.file_values import (
 
 EVENTS = ("planned", "approved", "holding", "published", "rolled_back", "recovered", "failed")
 """Events that a consumer can get a message about, in the order in which they happen."""
+CHANNEL_KINDS = ("slack", "webhook", "email", "file", "command")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,11 @@ class Channel:
         tuple[ScalarText, ...], Key("Program and arguments, run without a shell; reads the message as JSON from stdin.")
     ] = field(default=(), repr=False)
     timeout_seconds: Annotated[Length, Key(path="timeout", default="10s")] = 10
+
+    @property
+    def kind(self) -> str:
+        """How messages go there."""
+        return next(kind for kind in CHANNEL_KINDS if getattr(self, kind))
 
 
 @dataclass(frozen=True, slots=True)

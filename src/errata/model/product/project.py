@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
 from errata.model.approval import ApprovalRules
+from errata.model.consumer.declaration import Channel, Consumer, ReadyTable, Warehouse
 from errata.model.file_keys import NOT_A_KEY, AtLeast, Key, OneOf
 from errata.model.file_values import (
     Bytes,
@@ -186,9 +187,31 @@ class Project:
     alarm: Alarm | None = None
     dbt: Annotated[DbtSettings | None, Key("Models and exposures of dbt that read the tables.")] = None
     campaign: CampaignSettings = field(default_factory=CampaignSettings)
+    channels: Annotated[Mapping[Slug, Channel], Key("Where messages go.")] = field(default_factory=dict)
+    warehouses: Annotated[Mapping[Identifier, Warehouse], Key("Databases behind the lake.")] = field(
+        default_factory=dict
+    )
+    consumers: Annotated[Mapping[Slug, Consumer], Key("Who reads the products, and what they need.")] = field(
+        default_factory=dict
+    )  # once loaded, also those that product files name
+    ready: Annotated[ReadyTable | None, Key("Where readers look up which partitions they may read.")] = None
     # value of each ``${NAME}``, and passwords written out in errata.yaml
     secrets: Annotated[Mapping[str, str], NOT_A_KEY] = field(default_factory=dict, repr=False)
     credentials: Annotated[tuple[str, ...], NOT_A_KEY] = field(default=(), repr=False)
+    # variables that are not set and that only some commands need
+    unset: Annotated[frozenset[str], NOT_A_KEY] = frozenset()
+
+    def list_consumers(self, product: str) -> tuple[Consumer, ...]:
+        """Consumers that read a product, in the order in which they were declared."""
+        return tuple(one for one in self.consumers.values() if product in one.reads)
+
+    def find_unset_variable(self, declared: Any) -> str | None:
+        """A variable that a channel, a database or a step needs and that is not set: it cannot be used here.
+
+        The command has not the rights that the variable would give, which says nothing about the consumer.
+        """
+        names = (name for text in _iterate_texts(declared) for name in _VARIABLE.findall(text))
+        return next((name for name in names if name in self.unset), None)
 
     def resolve_alias(self, name: str) -> str:
         """Listed name of the person with this name or alias (exact spelling); an unknown name is returned as it is."""
@@ -241,7 +264,23 @@ def _build_replacements(
     return tuple(sorted(found.items(), key=lambda pair: -len(pair[0])))
 
 
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
 _SHORT = 12
+
+
+def _iterate_texts(value: Any) -> Iterator[str]:
+    """Every text in a declared value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _iterate_texts(item)
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _iterate_texts(item)
+    elif is_dataclass(value):
+        for one in fields(value):
+            yield from _iterate_texts(getattr(value, one.name))
 
 
 def _redact_spelling(text: str, spelling: str, sign: str) -> str:

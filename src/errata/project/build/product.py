@@ -28,6 +28,7 @@ from errata.model.product import (
 from errata.model.product.rules import EXPECTED_ROWS, build_expected_rows, with_expected_rows
 from errata.project.build.checks import build_checks
 from errata.project.build.completeness import check_completeness
+from errata.project.build.consumers import build_channels, build_consumers, build_warehouses
 from errata.project.build.distribution import build_distributions
 from errata.project.build.eras import build_eras, build_row_limits, check_row_rules
 from errata.project.build.late import check_late
@@ -57,6 +58,8 @@ def build_project(file: ProjectForm, root: Path, report: ProblemReport) -> Proje
     _check_s3(file.s3, report)
     if file.erasure is not None:
         _check_table(file.erasure.table, ("erasure", "table"), tuple(file.catalogs), report)
+    if file.ready is not None:
+        _check_table(file.ready.table, ("ready", "table"), tuple(file.catalogs), report)
     _check_java_options(file, report)
     return narrow(
         Project,
@@ -73,6 +76,9 @@ def build_project(file: ProjectForm, root: Path, report: ProblemReport) -> Proje
         evidence=build_evidence(file.evidence, root, report),
         approval=approval,
         dbt=None if file.dbt is None else build_dbt(file.dbt, root, report),
+        channels=build_channels(file, root, report),
+        warehouses=build_warehouses(file, report),
+        consumers=build_consumers(file, people, report),
     )
 
 

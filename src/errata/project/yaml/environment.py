@@ -7,7 +7,7 @@ Product files are copied into run manifests, which are stored and shown, so only
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from errata.project.problems import Path, ProblemReport
 from errata.project.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode
@@ -33,8 +33,27 @@ def is_data_location(path: Path) -> bool:
 
 
 def is_resolved_later(path: Path) -> bool:
-    """Whether the value is a key, read only by the command that needs it; other commands run without the variable."""
-    return path in (("evidence", "key"), ("evidence", "subject_key"), ("erasure", "key"))
+    """Whether only some commands need the value, such as a key; others run without the variable."""
+    match path:
+        case ("evidence", "key" | "subject_key") | ("erasure", "key"):
+            return True
+        case ("channels", *_) | ("warehouses", _, "uri"):
+            return True
+        case ("consumers", _, "refresh" | "verify" | "rerun" | "checkpoint", *_):
+            return True
+        case _:
+            return False
+
+
+def list_unset_variables(texts: Iterable[tuple[Path, str]], environ: Mapping[str, str]) -> frozenset[str]:
+    """Variables that are not set and that only some commands need."""
+    return frozenset(
+        name
+        for path, text in texts
+        if is_resolved_later(path)
+        for escape, name in _REFERENCE.findall(text)
+        if not escape and not environ.get(name)
+    )
 
 
 def resolve_variables(

@@ -1,8 +1,9 @@
 """Refuse secrets written out in places that are stored or shown, at their line. Pure.
 
-Product files are copied into run manifests, the ledger and evidence; Spark shows its settings on its own pages. A
-secret there must be a reference or stay out. Passwords in the URLs of the ledger and the catalogs, and S3 keys, reach
-none of these places and are left to :func:`list_written_credentials`, so that messages can hide them.
+Product files are copied into run manifests, the ledger and evidence; Spark shows its settings on its own pages;
+addresses of channels and consumers are secrets themselves. A secret there must be a reference or stay out. Passwords in
+the URLs of the ledger, the catalogs and databases, and S3 keys, reach none of these places and are left to
+:func:`list_written_credentials`, so that messages can hide them.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ def rule_for_product(path: Path) -> str:
 def rule_for_project(path: Path) -> str:
     """Rule for ``errata.yaml``."""
     match path:
-        case ("ledger",) | ("catalogs", _, "uri") | ("storage", *_):
+        case ("ledger",) | ("catalogs" | "warehouses", _, "uri") | ("storage", *_):
             return ""
         case ("spark", "conf", *_) | ("health", _, "http" | "command", *_):
+            return "any"
+        case ("channels", _, "slack" | "webhook" | "email" | "command", *_) | ("consumers", _, *_):
             return "any"
         case _:
             return "known"
@@ -78,8 +81,10 @@ def list_written_credentials(project: Project) -> tuple[str, ...]:
     catalogs = project.catalogs.values()
     named = [*project.spark_conf.items(), *(pair for catalog in catalogs for pair in catalog.properties.items())]
     s3 = project.s3
+    databases = [one.uri for one in project.warehouses.values()]
+    urls = (project.ledger, *(one.uri or "" for one in catalogs), *databases)
     found = [
-        *(word for url in (project.ledger, *(c.uri or "" for c in catalogs)) for word in find_passwords(url)),
+        *(word for url in urls for word in find_passwords(url)),
         *(value for key, value in named if is_secret_name(key)),
         *((s3.secret_access_key, s3.session_token) if s3 else ()),
     ]
