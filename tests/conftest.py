@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from support.lakes import Lake
     from support.postgres import PostgresServer
+    from support.redis import RedisServer
     from support.world import World
     from support.worlds import Worlds
 
@@ -50,6 +51,26 @@ def postgres() -> Iterator[PostgresServer]:
     server = PostgresServer.start()
     yield server
     server.remove()
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """One Redis server for all tests."""
+    from support.redis import INSTALL, RedisServer, find_program
+
+    if find_program() is None:
+        pytest.skip(INSTALL)
+    pytest.importorskip("redis", reason='redis is missing (pip install "errata[redis]")')
+    server = RedisServer.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def cache(redis_server: RedisServer) -> RedisServer:
+    """The Redis server, empty."""
+    redis_server.client.flushall()
+    return redis_server
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from errata.model.product.throttle import Throttle
     from errata.ports.checkpoints import CheckpointStore
     from errata.ports.compute import ChunkEngine, StagingTable
+    from errata.ports.consumers import ConsumerSystems, Watermarks
     from errata.ports.erasure import ErasedSubjects, Suppressions
     from errata.ports.hooks import AlarmHook, DbtRunner, Probes, ProgressListener
     from errata.ports.measure import Measurer
@@ -124,6 +125,12 @@ class Engines(Protocol):
 
     @property
     def alarm(self) -> AlarmHook: ...
+
+    @property
+    def consumers(self) -> ConsumerSystems: ...
+
+    @property
+    def watermarks(self) -> Watermarks: ...
 
     @property
     def log(self) -> Path:

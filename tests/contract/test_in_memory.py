@@ -5,12 +5,16 @@ from __future__ import annotations
 import pytest
 
 from errata.testing.contracts import (
+    CacheContract,
     MeasurerContract,
+    MemoryCacheSubject,
     MemorySubject,
+    MemoryWatermarkSubject,
     PublishTableContract,
     ReaderContract,
     StagingContract,
     TagContract,
+    WatermarkContract,
 )
 
 
@@ -38,3 +42,21 @@ class TestReaders(ReaderContract):
 
 class TestMeasurer(MeasurerContract):
     """Measuring tables in memory."""
+
+
+class TestCaches(CacheContract):
+    """A cache in memory."""
+
+    @pytest.fixture
+    def cache_subject(self) -> MemoryCacheSubject:
+        """An empty one."""
+        return MemoryCacheSubject()
+
+
+class TestWatermarks(WatermarkContract):
+    """Watermarks in memory."""
+
+    @pytest.fixture
+    def watermark_subject(self) -> MemoryWatermarkSubject:
+        """A fresh one."""
+        return MemoryWatermarkSubject()

@@ -65,6 +65,7 @@ class MemoryEngines:
         given = hooks or Hooks()
         self.suppressions, self.erased = given.suppressions, given.erased
         self.alarm, self.probes = given.alarm, given.signals
+        self.consumers, self.watermarks = given.consumers, given.watermarks
 
     @cached_property
     def chunks(self) -> MemoryChunks:

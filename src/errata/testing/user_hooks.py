@@ -9,6 +9,7 @@ from typing import Any
 
 from errata.errors import EngineError
 from errata.model.product.throttle import Signal
+from errata.testing.consumers import MemoryConsumers, MemoryWatermarks
 from errata.testing.erasure import FakeSuppressions
 
 
@@ -65,10 +66,12 @@ class Hooks:
     """What a test may look at and set while commands run on tables in memory.
 
     Erased subjects and the partitions that hold their rows are set by ``suppressions.suppress``; ``erased`` records
-    what ``errata erase`` was given.
+    what ``errata erase`` was given. ``consumers`` and ``watermarks`` are what readers of the products show and keep.
     """
 
     alarm: Alarm = field(default_factory=Alarm)
     signals: Signals = field(default_factory=Signals)
     suppressions: FakeSuppressions = field(default_factory=FakeSuppressions)
     erased: ErasedInMemory = field(default_factory=ErasedInMemory)
+    consumers: MemoryConsumers = field(default_factory=MemoryConsumers)
+    watermarks: MemoryWatermarks = field(default_factory=MemoryWatermarks)

@@ -26,6 +26,8 @@ from errata.workspace import Engines
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from errata.engines.consumers.postgres_database import PostgresWatermarks
+    from errata.engines.consumers.systems import DeclaredSystems
     from errata.engines.files.source import FileSource
     from errata.engines.hooks.alarm import CommandAlarm
     from errata.engines.hooks.probes import SignalProbes
@@ -343,6 +345,24 @@ class ProjectEngines:
         from errata.engines.hooks.alarm import CommandAlarm
 
         return CommandAlarm(Path(self._project.root), self._project.alarm)
+
+    @property
+    def consumers(self) -> DeclaredSystems:
+        """Caches, databases and programs of consumers."""
+        from errata.engines.consumers.systems import DeclaredSystems
+
+        return DeclaredSystems(Path(self._project.root), self._warehouse_uris)
+
+    @property
+    def watermarks(self) -> PostgresWatermarks:
+        """Watermarks of incremental jobs."""
+        from errata.engines.consumers.postgres_database import PostgresWatermarks
+
+        return PostgresWatermarks(self._warehouse_uris)
+
+    @property
+    def _warehouse_uris(self) -> dict[str, str]:
+        return {name: one.uri for name, one in self._project.warehouses.items()}
 
     @property
     def content(self) -> _LazyContent:

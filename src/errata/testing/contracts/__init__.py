@@ -1,25 +1,34 @@
 """What every adapter of a port must do, as pytest classes.
 
 To check an adapter, derive from a suite and give it the fixture ``subject``: one table, and the ports that work on it
-(:class:`Subject`). ``tests/contract`` runs each suite on tables in memory and on Iceberg, so that the two cannot drift
-apart. Needs pytest.
+(:class:`Subject`). Suites about consumers have the fixtures ``cache_subject`` and ``watermark_subject``.
+``tests/contract`` runs each suite in memory and on Iceberg, Redis or PostgreSQL, so that the two cannot drift apart.
+Needs pytest.
 """
 
 from __future__ import annotations
 
+from errata.testing.contracts.caches import CacheContract, CacheSubject, MemoryCacheSubject
 from errata.testing.contracts.measuring import MeasurerContract
 from errata.testing.contracts.publishing_to_a_table import PublishTableContract
 from errata.testing.contracts.reading_a_table import ReaderContract
 from errata.testing.contracts.staging_to_a_table import StagingContract
 from errata.testing.contracts.subject import MemorySubject, Subject
 from errata.testing.contracts.tagging import TagContract
+from errata.testing.contracts.watermarks import MemoryWatermarkSubject, WatermarkContract, WatermarkSubject
 
 __all__ = [
+    "CacheContract",
+    "CacheSubject",
     "MeasurerContract",
+    "MemoryCacheSubject",
     "MemorySubject",
+    "MemoryWatermarkSubject",
     "PublishTableContract",
     "ReaderContract",
     "StagingContract",
     "Subject",
     "TagContract",
+    "WatermarkContract",
+    "WatermarkSubject",
 ]

@@ -1,0 +1,1 @@
+"""What consumers show: Redis, PostgreSQL, HTTP and commands."""

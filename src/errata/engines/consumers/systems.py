@@ -1,0 +1,99 @@
+"""Refresh what consumers show and read it back, each by the way that errata.yaml declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from errata.engines.consumers import http_calls, postgres_database, programs, redis_cache
+from errata.errors import UsageError
+from errata.model.consumer.declaration import HttpCall, Refresh, Verify
+from errata.model.consumer.partition_text import HOLE, fill_command, fill_url
+from errata.ports.consumers import ConsumerSystems
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredSystems:
+    """The systems of a project: commands run in ``root``, ``uris`` are the addresses of its databases."""
+
+    root: Path
+    uris: Mapping[str, str]
+
+    def refresh(self, step: Refresh, partitions: Sequence[str], key: str) -> int | None:
+        """See the port."""
+        seconds = step.timeout_seconds
+        if step.redis is not None and step.delete is not None:
+            return redis_cache.delete_keys(step.redis, step.delete, partitions, seconds)
+        if step.sql is not None:
+            postgres_database.run_statements(
+                postgres_database.find_uri(self.uris, step.on), step.sql, partitions, seconds
+            )
+        elif step.http is not None:
+            self._call(step.http, partitions, key, seconds)
+        elif step.command:
+            self._run(step.command, partitions, key, seconds)
+        else:
+            raise UsageError("a refresh step was refused; expected one of redis, sql, http and command")
+        return None
+
+    def read_shown(self, verify: Verify, partitions: Sequence[str], key: str) -> dict[str, str | None]:
+        """See the port."""
+        seconds = verify.timeout_seconds
+        if verify.redis is not None and verify.get is not None:
+            return redis_cache.read_values(verify.redis, verify.get, partitions, seconds)
+        if verify.sql is not None:
+            return postgres_database.read_values(
+                postgres_database.find_uri(self.uris, verify.on), verify.sql, partitions, seconds
+            )
+        if verify.http is not None:
+            call = verify.http
+            return {
+                name: http_calls.read_field(self._call(call, [name], key, seconds), verify.answer)
+                for name in partitions
+            }
+        if verify.command:
+            return {
+                name: programs.read_last_word(self._run(verify.command, [name], key, seconds)) for name in partitions
+            }
+        raise UsageError("verify was refused; expected one of sql, redis, http and command")
+
+    def rerun(self, command: Sequence[str], partitions: Sequence[str], key: str, timeout_seconds: float) -> None:
+        """See the port."""
+        self._run(command, partitions, key, timeout_seconds)
+
+    def _call(self, call: HttpCall, partitions: Sequence[str], key: str, seconds: float) -> bytes:
+        """One request for each partition, or one for all; returns the last answer."""
+        if HOLE not in call.url:
+            return http_calls.send_request(call, call.url, {"partitions": list(partitions)}, key, seconds)
+        answer = b""
+        for name in partitions:
+            with _refused_values():
+                url = fill_url(call.url, name)
+            # each of them is work of its own
+            answer = http_calls.send_request(call, url, {"partitions": [name]}, f"{key}/{name}", seconds)
+        return answer
+
+    def _run(self, command: Sequence[str], partitions: Sequence[str], key: str, seconds: float) -> str:
+        """One run for each partition, or one for all; returns the last output."""
+        if HOLE not in command:
+            return programs.run_program(self.root, command, partitions, key, seconds)
+        output = ""
+        for name in partitions:
+            with _refused_values():
+                filled = fill_command(command, name)
+            output = programs.run_program(self.root, filled, [name], f"{key}/{name}", seconds)
+        return output
+
+
+@contextmanager
+def _refused_values() -> Iterator[None]:
+    """A value that cannot be put where a template has it is a refusal, not a crash."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+_conforms: type[ConsumerSystems] = DeclaredSystems
