@@ -6,6 +6,7 @@
     ├── UsageError                      2     usage
     │   └── ProjectFileError            2     project-file
     ├── SetupError                      1     setup
+    │   └── MissingCredentials          1     credentials
     ├── Refused                         3     refused
     │   ├── PlanRefused                 3     plan-refused
     │   ├── StateRefused                3     state
@@ -66,6 +67,7 @@ __all__ = [
     "KeyRefused",
     "LedgerUnavailable",
     "ManifestTampered",
+    "MissingCredentials",
     "NeedsAcceptance",
     "Nondeterministic",
     "NotFound",
@@ -135,6 +137,12 @@ class SetupError(ErrataError):
     """Java, jars, an extra or a server that this command needs is missing."""
 
     code = "setup"
+
+
+class MissingCredentials(SetupError):
+    """What the project names is not set here: a variable of the environment, a file with a key."""
+
+    code = "credentials"
 
 
 class Refused(ErrataError):

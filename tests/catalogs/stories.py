@@ -197,7 +197,7 @@ def _told_once(telling: Telling) -> None:
 
 def _nothing_owed(telling: Telling) -> None:
     """One fault is outlasted by the command itself; the next one is left no view to make."""
-    assert telling.world.ledger.facts.list_outbox() == (), telling.world.said
+    assert telling.world.ledger.outbox.list_open() == (), telling.world.said
 
 
 def _accepted(telling: Telling) -> None:

@@ -78,7 +78,7 @@ def test_a_correction_gets_through_with_a_broken_connection_at_each_kind_of_comm
         ("replace", "publish", "publish.before_commit"),
         ("replace", "rollback", "rollback.before_commit"),
         ("empty", "run", "run.after_start"),
-        ("corrections", "publish", "follow.before_commit"),
+        ("corrections", "publish", "corrections.before_commit"),
         ("corrections", "rollback", "rollback.after_record"),
         ("versions", "publish", "publish.after_record"),
         ("swap view", "rollback", "rollback.after_record"),

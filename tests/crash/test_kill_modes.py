@@ -20,9 +20,9 @@ pytestmark = [pytest.mark.spark]
 @pytest.mark.parametrize(
     "point",
     [
-        "follow.before_commit",
+        "corrections.before_commit",
         "publish.after_record",
-        "follow.after_commit",
+        "deliver.after_pay",
     ],
 )
 def test_killed_before_the_correction_rows_the_next_command_writes_them_once(world_at: WorldAt, point: str) -> None:
@@ -30,22 +30,22 @@ def test_killed_before_the_correction_rows_the_next_command_writes_them_once(wor
     world, run = world_at("validated", days=1, product=modes.BESIDE)
     _killed(world, point, "publish", run, "--yes", person="bo")
     assert world.rows() == world.expected()
-    assert any("still to do after it: corrections" in warning for warning in world.client.status(run).warnings)
-    world.client.cleanup(as_="ana")
+    assert any("still owed after " in warning for warning in world.client.status(run).warnings)
+    world.client.deliver(as_="ana")
     assert modes.told(world, world.publication(run)) == modes.corrected(world, world.days)
-    assert world.ledger.facts.list_outbox() == ()
+    assert world.ledger.outbox.list_open() == ()
     assert world.client.publish(run, as_="bo").already
     assert modes.told(world, world.publication(run)) == modes.corrected(world, world.days)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["rollback.after_record", "follow.before_commit", "follow.after_commit"])
+@pytest.mark.parametrize("point", ["rollback.after_record", "corrections.before_commit", "deliver.after_pay"])
 def test_killed_before_the_reverse_rows_the_next_command_writes_them_once(world_at: WorldAt, point: str) -> None:
     """A rollback owes the opposite of what was told."""
     world, run = world_at("published", days=1, product=modes.BESIDE)
     _killed(world, point, "rollback", run, "--reason", "undo", "--yes", person="bo")
     assert world.rows() == world.wrong()
-    world.client.cleanup(as_="ana")
+    world.client.deliver(as_="ana")
     assert len(modes.told(world, world.publication(run, 2))) == len(modes.corrected(world, world.days))
 
 
@@ -74,7 +74,7 @@ def test_killed_before_the_view_was_replaced_the_next_command_replaces_it(world_
     world, run = world_at("validated", days=1, product=modes.VERSION)
     _killed(world, "publish.after_record", "publish", run, "--yes", person="bo")
     assert not modes.is_there(world, modes.VIEW)
-    world.client.cleanup(as_="ana")
+    world.client.deliver(as_="ana")
     assert modes.accepted(world) == world.expected()
 
 

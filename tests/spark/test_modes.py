@@ -187,7 +187,7 @@ def test_corrections_history_kept(make_world: Make) -> None:
     # what an expiry leaves: no snapshot of before, no undo set
     ledger = world.ledger
     world.engines.staging.drop_refs(TABLE, [undo_branch(world.publication(run)), pre_tag(world.publication(run))])
-    assert ledger.facts.list_outbox() == ()
+    assert ledger.outbox.list_open() == ()
     found = world.client.why(TABLE, world.days[0], key={"account": "a1"})
     gross = {row[1]: row[2] for row in world.expected(world.days[:1])}["a1"]
     published = next(item for item in found.history if item.action == "published")

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from errata.approval.break_glass import raise_alarm, require_break_glass
+from errata.approval.break_glass import owe_alarm, require_break_glass
 from errata.approval.permissions import has_role, is_requester, is_single_user, refuse_requester, require_role
 from errata.approval.quorum import evaluate_quorum, format_approve_hint
 from errata.approval.release import (
@@ -132,10 +132,9 @@ def authorize_publication(
             context.run_id, found.subject.content, candidate_n=candidate.n, person=context.actor.person, kind=kind,
             actor=context.actor, break_glass=break_glass,
             since=find_release_cutoff(context.workspace, context.manifest),
+            owes=owe_alarm(context.workspace, break_glass),
         )  # fmt: skip
         failpoint("publish.after_release")
-    # after the record, so that a crash in between delays the alarm and does not lose it
-    raise_alarm(context.workspace, context.actor, context.run)
     return Authorization(candidate, files, record, _intent_fields(record, found, context.actor))
 
 

@@ -1,22 +1,22 @@
 """Break-glass: one person decides alone, gives a reason, and an alarm is sent.
 
-It replaces the second person and the quorum, never the gate, the digests or the conflict checks. The decision is
-recorded before the alarm is sent. After a crash in between, the next decision on the run, its start or its publication
-sends the alarm, so it may be sent twice but is not lost.
+It replaces the second person and the quorum, never the gate, the digests or the conflict checks. The alarm is owed in
+the transaction that records the decision, and :mod:`errata.delivery.alarms` sends it: it may be sent twice but is not
+lost.
 """
 
 from __future__ import annotations
 
 from errata.approval.permissions import require_role
-from errata.errors import ErrataError, UsageError
-from errata.failpoints import failpoint
-from errata.ledger import ApprovalRecord, ReleaseRecord, RunRecord
+from errata.errors import UsageError
+from errata.ledger import ApprovalRecord, ReleaseRecord
 from errata.model.audit import Actor
+from errata.model.consumer.outbox import BREAK_GLASS, Effect, ItemState, Owed
 from errata.model.product import Role
 from errata.views import BreakGlassView
 from errata.workspace import Workspace
 
-_RUNG, _FAILED = "alarm.rung", "alarm.failed"
+_RUNG, FAILED = "alarm.rung", "alarm.failed"
 
 
 def require_break_glass(workspace: Workspace, actor: Actor, why: str, action: str, run_id: str) -> None:
@@ -28,15 +28,11 @@ def require_break_glass(workspace: Workspace, actor: Actor, why: str, action: st
 
 def list_break_glass(workspace: Workspace, run_id: str) -> tuple[BreakGlassView, ...]:
     """Break-glass decisions of this run, oldest first."""
-    rows = _list_decisions(workspace, run_id)
-    if not rows:
-        return ()
-    told, unheard = (
-        _read_alarm_outcomes(workspace, run_id),
-        "not rung yet" if workspace.engines.alarm.is_there else "none",
-    )
+    rows = list_lone_decisions(workspace, run_id)
+    told = read_alarm_outcomes(workspace, run_id) if rows else {}
+    unheard = "not rung yet" if rows and workspace.engines.alarm.is_there else "none"
     return tuple(
-        BreakGlassView(row.person, row.break_glass, row.at, _format_action(row), told.get(row.audit_seq, unheard))
+        BreakGlassView(row.person, row.break_glass, row.at, format_deed(row), told.get(row.audit_seq, unheard))
         for row in rows
     )
 
@@ -47,49 +43,13 @@ def find_last_break_glass(workspace: Workspace, run_id: str) -> BreakGlassView |
     return found[-1] if found else None
 
 
-def raise_alarm(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
-    """Send the alarm for decisions that have none yet; a failed alarm is shown and audited, and undoes nothing."""
-    rows = _list_decisions(workspace, run.run_id)
-    told = _read_alarm_outcomes(workspace, run.run_id) if rows else {}
-    for row in rows:
-        if row.audit_seq in told:
-            continue
-        deed = _format_action(row)
-        workspace.narrate(f"! BREAK-GLASS: {row.person} decided alone to {deed} {run.run_id}: {row.break_glass}")
-        if not workspace.engines.alarm.is_there:
-            workspace.narrate("! no alarm is configured in errata.yaml; tell those who should know")
-            workspace.ledger.audit.note(
-                run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": "none is configured"}
-            )
-            continue
-        failpoint("alarm.before_ring")
-        try:
-            workspace.engines.alarm.send_alarm(
-                {
-                    "event": "break_glass",
-                    "deed": deed,
-                    "project": workspace.project.name,
-                    "run_id": run.run_id,
-                    "product": run.product,
-                    "table": run.table,
-                    "partitions": list(run.partitions),
-                    "manifest_digest": run.manifest_digest,
-                    "person": row.person,
-                    "os_user": actor.os_user,
-                    "host": actor.host,
-                    "why": row.break_glass,
-                    "at": row.at,
-                    "audit_entry": row.audit_seq,
-                }
-            )
-        except ErrataError as error:
-            workspace.narrate(f"! the alarm did not work: {error.message}")
-            workspace.ledger.audit.note(run.run_id, actor, _FAILED, {"entry": row.audit_seq, "error": error.message})
-        else:
-            workspace.ledger.audit.note(run.run_id, actor, _RUNG, {"entry": row.audit_seq})
+def owe_alarm(workspace: Workspace, break_glass: str) -> tuple[Owed, ...]:
+    """What a decision owes that one person makes alone, for the transaction that records it."""
+    return (Owed(Effect.ALARM, BREAK_GLASS),) if break_glass and workspace.engines.alarm.is_there else ()
 
 
-def _list_decisions(workspace: Workspace, run_id: str) -> list[ApprovalRecord | ReleaseRecord]:
+def list_lone_decisions(workspace: Workspace, run_id: str) -> list[ApprovalRecord | ReleaseRecord]:
+    """Decisions that one person made alone, oldest first."""
     decided: list[ApprovalRecord | ReleaseRecord] = [
         *workspace.ledger.approvals.list(run_id),
         *workspace.ledger.releases.list(run_id),
@@ -97,11 +57,20 @@ def _list_decisions(workspace: Workspace, run_id: str) -> list[ApprovalRecord | 
     return sorted((row for row in decided if row.break_glass), key=lambda row: row.audit_seq)
 
 
-def _format_action(row: ApprovalRecord | ReleaseRecord) -> str:
+def format_deed(row: ApprovalRecord | ReleaseRecord) -> str:
+    """What was decided."""
     return "approve" if isinstance(row, ApprovalRecord) else "publish"
 
 
-def _read_alarm_outcomes(workspace: Workspace, run_id: str) -> dict[int, str]:
-    """Alarm outcome by the audit entry of the decision."""
-    entries = [entry for entry in workspace.ledger.audit.entries(run_id) if entry.action in (_RUNG, _FAILED)]
-    return {e.body["entry"]: "rung" if e.action == _RUNG else f"failed: {e.body['error']}" for e in entries}
+def read_alarm_outcomes(workspace: Workspace, run_id: str) -> dict[int, str]:
+    """What came of the alarm, by the audit entry of the decision; without those that nobody has tried to send."""
+    # entries of their own: no alarm was configured, or an earlier version sent it
+    entries = [entry for entry in workspace.ledger.audit.entries(run_id) if entry.action in (_RUNG, FAILED)]
+    told = {e.body["entry"]: "rung" if e.action == _RUNG else f"failed: {e.body['error']}" for e in entries}
+    for item in workspace.ledger.outbox.list(run_id=run_id):
+        if item.effect is Effect.ALARM and item.state is ItemState.PAID:
+            told[item.payload["entry"]] = "rung"
+        elif item.effect is Effect.ALARM and item.last_error:
+            waived = ", waived" if item.state is ItemState.WAIVED else ""
+            told[item.payload["entry"]] = f"failed: {item.last_error}{waived}"
+    return told

@@ -6,6 +6,7 @@ it as well) and writes every change together with its audit entry.
 ::
 
     records    frozen values that the ledger returns
+    outbox     what is owed after a decision or a commit, and its payment
     store      runs, chunks, approvals, candidates, releases, publications, … one module each
     audit      the hash chain, the check of rows against it, excerpts for evidence
     privacy    pseudonyms of people and text that can be erased
@@ -27,6 +28,7 @@ from errata.ledger.audit.chain import entry_hash
 from errata.ledger.audit.log import AuditLog
 from errata.ledger.db.database import Database
 from errata.ledger.db.migrate import find_missing_triggers
+from errata.ledger.outbox.payments import Outbox
 from errata.ledger.privacy.people import People
 from errata.ledger.privacy.pseudonyms import WrappingKeyLoader
 from errata.ledger.records import (
@@ -42,6 +44,7 @@ from errata.ledger.records import (
     HazardRecord,
     LiveWriteRecord,
     MemberRecord,
+    OutboxItem,
     Owner,
     PartitionState,
     PublicationRecord,
@@ -93,6 +96,7 @@ __all__ = [
     "Ledger",
     "LiveWriteRecord",
     "MemberRecord",
+    "OutboxItem",
     "Owner",
     "PartitionState",
     "PublicationRecord",
@@ -132,6 +136,7 @@ class Ledger:
         self.candidates = Candidates(database)
         self.publications = Publications(database)
         self.partitions = PartitionHistory(database)
+        self.outbox = Outbox(database)
         self.guards = TableGuards(database)
         self.freezes = LiveWrites(database)
         self.rebases = Rebases(database)

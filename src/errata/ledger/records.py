@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from errata.model.consumer.outbox import Effect, ItemState
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunCounts, RunState
 from errata.model.waves import WaveState
 
@@ -400,6 +401,45 @@ class StepRecord:
     detail: str
     at: str
     audit_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxItem:
+    """What is owed after a decision or a commit, and how far its payment has come."""
+
+    item_id: int
+    key: str
+    queue: str
+    effect: Effect
+    event: str
+    consumer: str
+    run_id: str
+    pub_id: str | None
+    table: str
+    partitions: tuple[str, ...]  # empty: the whole table
+    payload: Mapping[str, Any]
+    state: ItemState
+    seq: int | None  # grows with every item that becomes owed
+    attempts: int  # with the one in progress
+    not_before: int
+    last_error: str | None
+    owner: Owner | None
+    fence: int
+    lease_until: int
+    progress: Mapping[str, Any]
+    result: Mapping[str, Any]
+    at: str
+    owed_at: str | None
+    ended_at: str | None
+    waived_by: str | None
+    waived_why: str | None
+    waived_ready: bool
+    audit_seq: int
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still to be paid."""
+        return self.state in (ItemState.OWED, ItemState.FAILED)
 
 
 def _to_instant(at_ms: int) -> str:

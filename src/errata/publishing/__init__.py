@@ -9,7 +9,7 @@
     replacement                intent → undo set → one compare-and-swap → read the table → confirm
     carry_over                 rows that share a file with the scope
     recovery                   close intents that a killed process left open
-    follow_up                  the outbox: work to do after a commit
+    origins                    the publications whose rows partitions hold
     side_tables, preview_state, erasure, hazards, leftovers, sweep, set_back, late_inputs, live_writes
 
 The outcome of a commit is read from the table, never concluded from an exception. Rollback is the same protocol with

@@ -117,8 +117,8 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
 
 def find_side_branches(workspace: Workspace, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:
     """Branches of side tables whose rows never landed because their process died."""
-    # publications with an open outbox entry are left out: a process may be writing to their branch right now
-    owing = {pub_id for _, pub_id, _ in workspace.ledger.facts.list_outbox(run.table)}
+    # publications that still owe something are left out: a process may be writing to their branch right now
+    owing = {item.pub_id for item in workspace.ledger.outbox.list_open(run_id=run.run_id)}
     over = [one.pub_id for one in workspace.ledger.publications.list(run.run_id) if one.pub_id not in owing]
     beginnings = tuple(rows_branch(pub_id, 1) for pub_id in over)
     tables = [table for table in (manifest.publish.corrections, manifest.publish.versions) if table]

@@ -16,8 +16,8 @@ from errata.evidence.head_export import require_recent_head, try_export_head
 from errata.failpoints import failpoint
 from errata.ledger import PublicationRecord, current_owner, is_owner_dead
 from errata.model.audit import Actor
+from errata.model.consumer.outbox import Owed
 from errata.model.side_tables import find_landing_pin
-from errata.publishing.follow_up import process_outbox
 from errata.publishing.hazards import watch_guard
 from errata.publishing.intent import Intent
 from errata.publishing.unrecorded import close_intent
@@ -44,7 +44,7 @@ class LedgerLog:
     partitions: tuple[str, ...]
     reason: str
     release: Mapping[str, Any]
-    owes: Mapping[str, Any] = field(default_factory=dict)  # outbox entry: work on other tables after the commit
+    owes: tuple[Owed, ...] = ()  # what follows if it lands
     last_look: Callable[[], object] = lambda: None  # called right before a commit; raises when it may not happen
     _open: list[str] = field(default_factory=list)
 
@@ -99,11 +99,10 @@ class LedgerLog:
             base_snapshot_id=str(detail.get("base_snapshot_id") or "") or None,
             owner=current_owner(),
             found_id=found_id,
+            # with the intent, so that nothing is forgotten if the process dies right after the commit
+            owes=self.owes,
         )
         self._open.append(made.pub_id)
-        # before the commit, so that work on other tables is not forgotten if the process dies right after it
-        if self.owes:
-            self.workspace.ledger.facts.record(self.run_id, f"owed.{made.pub_id}", self.owes, self.actor)
         return made.pub_id
 
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
@@ -133,10 +132,7 @@ class LedgerLog:
 
 
 def recover_open_intents(workspace: Workspace, actor: Actor, table: str | None = None) -> None:
-    """Close the orphaned intents of a table, process its outbox and check its guard.
-
-    Intents come first, because an outbox entry is processed only once its publication is known to have landed.
-    """
+    """Close the orphaned intents of a table, which settles what they owe, and check its guard."""
     for publication in workspace.ledger.publications.list_open(table=table):
         if not _is_orphaned(workspace, publication):
             continue
@@ -159,8 +155,6 @@ def recover_open_intents(workspace: Workspace, actor: Actor, table: str | None =
             continue
         outcome = f"had landed as snapshot {landed}" if landed else "had not landed; main is as it was before"
         workspace.narrate(f"{publication.kind} {publication.pub_id} was left open: it {outcome}")
-    for warning in process_outbox(workspace, actor, table):
-        workspace.narrate(f"WARNING: {warning}")
     watch_guard(workspace, actor, table)
 
 

@@ -21,8 +21,8 @@ from errata.ports.publish import (
     scope_digest,
 )
 from errata.publishing.expected_files import build_replacement
-from errata.publishing.follow_up import find_origins
 from errata.publishing.messages import failed_error, repeated_corrections_error
+from errata.publishing.origins import find_origins
 from errata.publishing.recovery import LedgerLog
 from errata.publishing.replacement import (
     Examination,

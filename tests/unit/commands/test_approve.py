@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from errata.commands.compute.run import start_run
+from errata.delivery.payment import pay
 from errata.errors import ApprovalRefused, PermissionRefused, StateRefused, UsageError
 from errata.failpoints import arm
 from errata.model.approval import ApprovalRules
@@ -218,7 +219,9 @@ class TestBreakGlass:
         assert view.state == "approved"
         assert (view.break_glass.person, view.break_glass.why) == ("dana", "market opens in 10 min")
         assert (view.break_glass.deed, view.break_glass.alarm) == ("approve", "rung")
-        assert workspace.actions() == ["run.planned", "break_glass.approve", "run.approved", "alarm.rung"]
+        assert workspace.actions() == [
+            "run.planned", "break_glass.approve", "run.approved", "outbox.owed", "outbox.paid",
+        ]  # fmt: skip
         (heard,) = workspace.bell.heard
         assert heard.items() >= {"person": "dana", "why": "market opens in 10 min", "deed": "approve"}.items()
         assert any("BREAK-GLASS: dana" in line for line in workspace.said)
@@ -256,13 +259,17 @@ class TestBreakGlass:
             )
 
     def test_an_alarm_that_does_not_work_is_seen_and_undoes_nothing(self, make: Make):
-        """The decision stands; the failure is told, audited and shown."""
+        """The decision stands; the failure is told and shown, and the alarm stays owed until it was sent."""
         workspace = make()
         workspace.bell.broken = "the alarm command ended with 1"
         view = workspace.approve("dana", break_glass="now")
         assert (view.state, view.break_glass.alarm) == ("approved", "failed: the alarm command ended with 1")
-        assert workspace.actions()[-1] == "alarm.failed"
         assert any("the alarm did not work" in line for line in workspace.said)
+        workspace.bell.broken = ""
+        with workspace.later(seconds=5):
+            pay(workspace.workspace, ANA)
+        assert len(workspace.bell.heard) == 1
+        assert workspace.client.show(workspace.run.run_id).break_glass.alarm == "rung"
 
     def test_without_an_alarm_it_says_so(self, make: Make):
         """Nobody may believe that someone was told."""

@@ -19,7 +19,7 @@ RAW = InputPin("raw", "table", "lake.raw.sales", None, None, 0, 0, (), {}, 0, 0,
 def test_rows_of_a_debt_that_someone_may_be_paying_are_left_alone():
     """Whoever pays writes to such a branch at this moment; an append to a dropped one brings it back from main."""
     ledger = SimpleNamespace(
-        facts=SimpleNamespace(list_outbox=lambda _table: (("bf-1", "bf-1-r2", {}), ("bf-2", "bf-2-p1", {}))),
+        outbox=SimpleNamespace(list_open=lambda **_: (SimpleNamespace(pub_id="bf-1-r2"),)),
         publications=SimpleNamespace(
             list=lambda _run: (SimpleNamespace(pub_id="bf-1-p1"), SimpleNamespace(pub_id="bf-1-r2"))
         ),

@@ -19,6 +19,7 @@ from errata.errors import (
 )
 from errata.ledger import AttemptRecord, Ledger, Owner, PartitionState
 from errata.model.chunk_outcome import ChunkOutcome, FailedAttempt
+from errata.model.consumer.outbox import Effect, ItemState, Owed
 from errata.model.manifest import Chunk
 from errata.model.run import ANSWERED, RUN_MOVES, AttemptState, ChunkState, PublicationState, RunState
 from errata.ports.measure import Measurement
@@ -823,23 +824,80 @@ class PublicationContract:
         assert ledger.runs.get("bf-1").state is S.SUPERSEDED
         assert ledger.audit.verify().ok
 
-    def test_what_a_publication_owes_is_a_debt_from_its_commit_until_it_is_paid(self, ledger: Ledger):
-        """Owed before the commit and struck out after; an intent that came to nothing owes nothing."""
+    def test_what_a_publication_owes_is_owed_from_its_commit_until_it_is_paid(self, ledger: Ledger):
+        """Conditional with the intent, owed with the commit; an intent that came to nothing owes nothing."""
         run_in(ledger, S.VALIDATED)
-        lost = settle(ledger, intend(ledger, "bf-1", DAYS), "abandoned")
-        ledger.facts.record("bf-1", f"owed.{lost.pub_id}", {"corrections": "c"}, ANA)
-        pub = intend(ledger, "bf-1", DAYS)
-        ledger.facts.record("bf-1", f"owed.{pub.pub_id}", {"corrections": "c"}, ANA)
-        assert ledger.facts.list_outbox() == ()
+        owes = [Owed(Effect.CORRECTIONS, "published", partitions=DAYS, payload={"table": "c"})]
+        lost = settle(ledger, intend(ledger, "bf-1", DAYS, owes=owes), "abandoned")
+        pub = intend(ledger, "bf-1", DAYS, owes=owes)
+        assert ledger.outbox.list_open() == ledger.outbox.queues() == ()
         settle(ledger, pub)
-        assert (
-            ledger.facts.list_outbox()
-            == ledger.facts.list_outbox(TABLE)
-            == (("bf-1", pub.pub_id, {"corrections": "c"}),)
-        )
-        assert ledger.facts.list_outbox("lake.another") == ()
-        ledger.facts.record("bf-1", f"done.{pub.pub_id}", {}, ANA)
-        assert ledger.facts.list_outbox() == ()
+        (item,) = ledger.outbox.list_open(table=TABLE)
+        assert (item.key, item.seq) == (f"{pub.pub_id}/published/corrections", 1)
+        assert [one.state for one in ledger.outbox.list(pub_id=lost.pub_id)] == [ItemState.VOID]
+        assert ledger.outbox.queues(table="lake.another") == ()
+        (queue,) = ledger.outbox.queues(table=TABLE)
+        claimed = ledger.outbox.claim(queue, ALIVE, lease_seconds=60, is_dead=lambda _: False)
+        assert claimed is not None
+        assert ledger.outbox.record_paid(claimed, {"snapshot_id": "9"}, ANA)
+        assert ledger.outbox.list_open() == ledger.outbox.queues() == ()
+        assert ledger.outbox.get(item.item_id).result == {"snapshot_id": "9"}
+        assert ledger.audit.verify().ok
+
+    def test_a_payer_that_lost_its_item_records_nothing(self, ledger: Ledger):
+        """Its lease ran out and another one claimed the item: the fence has grown."""
+        run_in(ledger, S.VALIDATED)
+        ledger.outbox.owe("bf-1", "c", [Owed(Effect.TELL, "published", "bi")], ANA)
+        slept = ledger.outbox.claim("bi/tell", ALIVE, lease_seconds=0, is_dead=lambda _: False)
+        other = replace(ALIVE, name="w2")
+        taken = ledger.outbox.claim("bi/tell", other, lease_seconds=60, is_dead=lambda _: False)
+        assert slept is not None
+        assert taken is not None
+        assert (taken.fence, taken.attempts) == (2, 2)
+        assert ledger.outbox.claim("bi/tell", ALIVE, lease_seconds=60, is_dead=lambda _: False) is None
+        assert not ledger.outbox.renew(slept, 60)
+        assert not ledger.outbox.record_paid(slept, {}, ANA)
+        assert not ledger.outbox.record_failed(slept, "x", ANA)
+        assert not ledger.outbox.record_attempt(slept, "x", 1)
+        assert not ledger.outbox.put_off(slept, 1, {})
+        assert ledger.outbox.record_paid(taken, {}, ANA)
+
+    def test_a_newer_item_that_reads_the_acceptance_is_paid_for_older_ones(self, ledger: Ledger):
+        """Also for one that failed; the record says which item it was paid with."""
+        run_in(ledger, S.VALIDATED)
+        for n, days in enumerate((DAYS[:1], DAYS[:2], DAYS)):
+            ledger.outbox.owe("bf-1", f"c{n}", [Owed(Effect.RECOVER, "published", "bi", tuple(days))], ANA)
+            if n == 0:
+                first = ledger.outbox.claim(f"bi/recover/{TABLE}", ALIVE, lease_seconds=60)
+                assert first is not None
+                assert ledger.outbox.record_failed(first, "down", ANA)
+        item = ledger.outbox.claim(f"bi/recover/{TABLE}", ALIVE, lease_seconds=60)
+        assert item is not None
+        assert item.key.startswith("c2/")
+        assert ledger.outbox.record_paid(item, {"keys": 3}, ANA)
+        assert [one.result for one in ledger.outbox.list()] == [{"absorbed_by": item.key}] * 2 + [{"keys": 3}]
+        assert ledger.audit.verify().ok
+
+    def test_a_failed_item_is_retried_or_waived_by_a_person(self, ledger: Ledger):
+        """Waiving ends it for good; retrying gives it all attempts again."""
+        run_in(ledger, S.VALIDATED)
+        ledger.outbox.owe("bf-1", "c", [Owed(Effect.TELL, "published", "bi")], ANA)
+        item = ledger.outbox.claim("bi/tell", ALIVE, lease_seconds=60)
+        assert item is not None
+        ledger.outbox.record_failed(item, "410 Gone", ANA)
+        assert ledger.outbox.queues() == ()
+        (again,) = ledger.outbox.retry([item.item_id], BO)
+        assert (again.state, again.attempts, again.last_error) == (ItemState.OWED, 0, "410 Gone")
+        (waived,), already = ledger.outbox.waive(item.item_id, "nobody reads it", BO)
+        assert (waived.state, already) == (ItemState.WAIVED, False)
+        assert (waived.waived_by, waived.waived_why) == ("bo", "nobody reads it")
+        assert ledger.outbox.waive(item.item_id, "again", BO)[1]
+        with pytest.raises(StateRefused, match="found waived"):
+            ledger.outbox.retry([item.item_id], BO)
+        assert actions(ledger, "bf-1")[-5:] == [
+            "outbox.owed", "outbox.failed", "outbox.retried", "outbox.waived", "refused",
+        ]  # fmt: skip
+        assert ledger.audit.verify().ok
 
     def test_publications_of_a_partition_are_counted_over_all_runs(self, ledger: Ledger):
         """Versions are numbered by it; a rollback is not a publication, and what was abandoned counts for nothing."""

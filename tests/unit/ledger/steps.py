@@ -11,6 +11,7 @@ from errata.ledger.store.standing import use_standing
 from errata.model.approval import QuorumStatus
 from errata.model.audit import Actor
 from errata.model.campaign.derivation import derive_manifest
+from errata.model.consumer.outbox import Owed
 from errata.model.manifest import Chunk
 from errata.model.run import ANSWERED, RunState
 from unit.gate.manifests import manifest, target_pin
@@ -119,6 +120,7 @@ def intend(
     kind: str = "publish",
     lease: float = 60.0,
     release: Mapping[str, object] | None = None,
+    owes: Sequence[Owed] = (),
 ) -> PublicationRecord:
     return ledger.publications.intend(
         run_id,
@@ -131,6 +133,7 @@ def intend(
         lease_seconds=lease,
         actor=BO,
         release=release or ({"snapshot_id": "1"} if kind == "publish" else None),
+        owes=owes,
     )
 
 

@@ -14,6 +14,7 @@ from errata.ledger.db.database import Database, Tx
 from errata.ledger.schema.definition import metadata
 from errata.ledger.schema.trigger_rules import APPEND_ONLY, CANDIDATE_MOVES, NEVER_DELETED, REMEASURED
 from errata.model.chunk_outcome import ChunkOutcome
+from errata.model.consumer.outbox import Effect, Owed
 from errata.model.run import (
     ATTEMPT_MOVES,
     CHUNK_MOVES,
@@ -70,6 +71,7 @@ def full(ledger: Ledger) -> Ledger:
     ledger.freezes.open_freeze("bf-1", DAYS, idle_seconds=60, most_seconds=600, actor=ANA)
     ledger.freezes.grant_freeze("bf-1", ANA)
     publish(ledger, "bf-1", DAYS[:2])
+    ledger.outbox.owe("bf-1", "c", [Owed(Effect.TELL, "published", "bi")], ANA)
     roll_back(ledger, "bf-1", DAYS[:1])
     intend(ledger, "bf-1", DAYS[2:])
     cover(ledger, "bf-8")

@@ -16,6 +16,7 @@ from errata.ledger.db.database import Database
 from errata.ledger.privacy.pseudonyms import PersonRegistry, use_registry
 from errata.ledger.schema import definition as schema
 from errata.model.chunk_outcome import ChunkOutcome
+from errata.model.consumer.outbox import Effect, Owed
 from errata.model.manifest import Chunk
 from errata.model.run import ChunkState, RunState
 from errata.ports.measure import Measurement
@@ -31,7 +32,6 @@ from unit.ledger.steps import (
     intend,
     must_claim,
     plan,
-    publish,
     roll_back,
     run_in,
     seal_member,
@@ -63,8 +63,13 @@ def governed(ledger: Ledger, database: Database, shell: Shell) -> Iterator[Conne
     ledger.facts.record("bf-1", "thresholds.1", {"person": "bo", "why": "too strict"}, BO)
     ledger.guards.record("uuid", "12", ANA, "lake.t")
     ledger.releases.record("bf-1", {"candidate": 1}, candidate_n=1, person="bo", kind="release", actor=BO, note="go")
-    publish(ledger, "bf-1", ["2026-01-01", "2026-01-02"])
-    settle(ledger, intend(ledger, "bf-1", ["2026-01-03"]), "abandoned")
+    owes = [Owed(effect, "published", "bi", ("2026-01-01",), {"n": 1}) for effect in (Effect.TELL, Effect.WATERMARK)]
+    settle(ledger, intend(ledger, "bf-1", ["2026-01-01", "2026-01-02"], owes=owes))
+    settle(ledger, intend(ledger, "bf-1", ["2026-01-03"], owes=owes), "abandoned")
+    item = ledger.outbox.claim("bi/tell", ALIVE, lease_seconds=60)
+    assert item is not None
+    ledger.outbox.record_paid(item, {"status": 200}, BO, [Owed(Effect.TELL, "recovered", "bi")])
+    ledger.outbox.waive(2, "switched off", BO, ready=True)
     roll_back(ledger, "bf-1", ["2026-01-01"])
     plan(ledger, "bf-2")
     cover(ledger, "bf-3")
@@ -112,6 +117,24 @@ COLUMNS = {
     "campaign_approval": ("person", "decision", "digest", "note", "at"),
     "member_approval": ("product", "campaign_digest", "digest", "at"),
     "campaign_step": ("step", "outcome", "at"),
+    "outbox_item": (
+        "key",
+        "effect",
+        "event",
+        "consumer",
+        "table_name",
+        "partitions",
+        "payload",
+        "state",
+        "seq",
+        "result",
+        "at",
+        "run_id",
+        "pub_id",
+        "waived_by",
+        "waived_why",
+        "waived_ready",
+    ),
     "chunk": ("state", "snapshot_id"),
     "attempt": ("state", "snapshot_id"),
     "standing": ("product", "subject", "at"),
@@ -121,11 +144,12 @@ COLUMNS = {
 OTHER = {
     "decision": "declined", "partitions": '["2026-01-09"]', "checks": "[]", "release": '{"x":1}',
     "state": "abandoned", "action": "rolled_back", "subject": '{"candidate":2}', "detail": '{"rows":{}}',
-    "value": '{"person":"bo","why":"other"}',
+    "value": '{"person":"bo","why":"other"}', "payload": "{}", "result": '{"x":1}', "seq": "99",
 }  # fmt: skip
 ALLOWED = {
     ("released", "kind"): "automatic", ("standing_decision", "decision"): "revoked", ("campaign", "state"): "cancelled",
     ("campaign", "valid_until"): "1", ("campaign_step", "outcome"): "failed",
+    ("outbox_item", "state"): "conditional", ("outbox_item", "waived_ready"): "1",
 }  # fmt: skip
 REFERENCES = ("run_id", "pub_id", "origin_pub_id", "part_digest")
 

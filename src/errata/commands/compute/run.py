@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from errata.approval.break_glass import raise_alarm
 from errata.approval.permissions import require_role
 from errata.approval.quorum import require_approvals
 from errata.canonical import to_plain
@@ -20,6 +19,8 @@ from errata.commands.compute.wave_stream import WaveStream, publish_beside
 from errata.commands.look.run_list import counts_view
 from errata.commands.plan.show import failures_view
 from errata.commands.situation import hint_next_step, suggest_steps
+from errata.delivery.alarms import raise_alarm
+from errata.delivery.payment import pay
 from errata.errors import RunExpired, RunFailed, SourceChanged, StateRefused
 from errata.failpoints import failpoint
 from errata.ledger import ChunkCounts, RunRecord, current_owner
@@ -35,7 +36,6 @@ from errata.model.refs import RUN_DAYS, run_branch
 from errata.model.run import ChunkState, RunState
 from errata.model.waves import WaveState, derive_run_state, list_waves
 from errata.publishing.messages import plan_again_command
-from errata.publishing.recovery import recover_open_intents
 from errata.publishing.selection import read_refs
 from errata.publishing.sweep import sweep_refs
 from errata.publishing.waves import wave_views
@@ -72,7 +72,8 @@ def run_chunks(
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.OPERATOR,), "run", run.run_id)
     # settle what a killed process left open before reading the state, which that may change
-    recover_open_intents(workspace, actor, run.table)
+    for warning in pay(workspace, actor, table=run.table).warnings:
+        workspace.narrate(f"WARNING: {warning}")
     context = workspace.open_run(run.run_id, actor)
     run = context.run
     refuse_rejected_canary(workspace, run)

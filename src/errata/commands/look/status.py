@@ -121,9 +121,11 @@ def _list_unfinished(workspace: Workspace, run: RunRecord, publications: Iterabl
     for one in publications:
         if one.state is PublicationState.INTENDED:
             yield f"{one.kind} {one.pub_id} has been open since {one.intended_at}"
-    for run_id, pub_id, owed in workspace.ledger.facts.list_outbox(run.table):
-        if run_id == run.run_id:
-            yield f"{pub_id} is published; still to do after it: {', '.join(owed)}"
+    owed: dict[str, list[str]] = {}
+    for item in workspace.ledger.outbox.list_open(run_id=run.run_id):
+        owed.setdefault(item.pub_id or run.run_id, []).append(item.effect.value)
+    for cause, effects in owed.items():
+        yield f"still owed after {cause}: {', '.join(dict.fromkeys(effects))}; errata deliver {run.run_id}"
 
 
 def _open_freeze_view(workspace: Workspace, run: RunRecord) -> FreezeView | None:

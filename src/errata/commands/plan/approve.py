@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from errata.approval.break_glass import find_last_break_glass, raise_alarm, require_break_glass
+from errata.approval.break_glass import find_last_break_glass, owe_alarm, require_break_glass
 from errata.approval.permissions import refuse_requester, require_person, require_role
 from errata.approval.quorum import approvals_view, build_quorum_check, evaluate_quorum, quorum_view
 from errata.canonical import parse_digest
 from errata.commands.plan.show import show_plan
 from errata.commands.situation import hint_next_step
+from errata.delivery.alarms import raise_alarm
 from errata.errors import ApprovalRefused, StateRefused
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
@@ -76,6 +77,7 @@ def _record_decision(
     run, already = workspace.ledger.approvals.decide(
         run.run_id, digest, actor.person, decision, note, actor,
         judge=build_quorum_check(workspace, run, manifest), break_glass=break_glass,
+        owes=owe_alarm(workspace, break_glass),
     )  # fmt: skip
     raise_alarm(workspace, actor, run)
     if decision == "approved":

@@ -12,6 +12,9 @@ from errata.approval.authorization import Authorization, authorize_publication, 
 from errata.approval.break_glass import find_last_break_glass
 from errata.approval.release import released_view
 from errata.commands.situation import hint_next_step
+from errata.delivery.alarms import raise_alarm
+from errata.delivery.obligations import PUBLISHED, list_owed
+from errata.delivery.payment import pay
 from errata.errors import StateRefused
 from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import CandidateRecord, PartitionState
@@ -29,7 +32,6 @@ from errata.model.waves import count_pause_days
 from errata.ports.publish import TableVersion
 from errata.publishing.erasure import require_erasure_check, watermark_fields
 from errata.publishing.expected_files import build_replacement
-from errata.publishing.follow_up import build_outbox, process_outbox
 from errata.publishing.intent import Intent
 from errata.publishing.late_inputs import notice_late_inputs
 from errata.publishing.leftovers import remove_run_tags
@@ -80,6 +82,7 @@ def publish_run(
     # the turn first: authorisation records a release, which a wave that has to wait must not leave behind
     turn = require_wave_ready(context, scope, early, named=partitions is not None)
     by = authorize_publication(context, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself)
+    raise_alarm(workspace, actor, run)
     workspace.engines.start_early(session=False)
     late = notice_late_inputs(context, scope, "publish")
     done = _commit_publication(context, scope, by, turn)
@@ -99,7 +102,7 @@ def _commit_publication(
         {"candidate": candidate.n, "snapshot_id": candidate.snapshot_id, "digest": candidate.digest,
          "accepted": [one.check for one in find_verdict_acceptances(context.workspace, context.run)],
          "checks": len(verdict.checks) if verdict else 0, **watermark_fields(mark), **by.told, **turn},
-        owes=build_outbox(context.workspace, context.run, context.manifest, "publish", scope),
+        owes=list_owed(context.workspace, context.run, context.manifest, PUBLISHED, scope),
         last_look=lambda: require_erasure_check(context.workspace, context.actor, context.run, candidate),
     )  # fmt: skip
     # a conflict passes outwards: it may become a rebase, is audited, and its partitions are unfrozen
@@ -118,9 +121,9 @@ def _commit_publication(
 def _finish_publication(
     context: RunContext, scope: tuple[str, ...], done: ReplacementResult, started: float, late: tuple[str, ...]
 ) -> PublishView:
-    """Process the outbox after a publication has landed, tidy up, and build the view."""
-    # before tidying up: the outbox may need the tags that are removed then
-    followed = process_outbox(context.workspace, context.actor, context.run.table)
+    """Pay what a publication owes after it has landed, tidy up, and build the view."""
+    # before tidying up: payments may need the tags that are removed then
+    followed = pay(context.workspace, context.actor, table=context.run.table).warnings
     wave, context = context, context.widen().reload()
     run, waves = context.run, context.ledger.waves.list(context.run_id)
     warnings, live_commits = _tidy_up(context, done.snapshot_id)

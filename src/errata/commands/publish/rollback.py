@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from errata.approval.permissions import require_person, require_role
 from errata.commands.publish.stale_readers import note_stale_readers
 from errata.commands.situation import hint_next_step
+from errata.delivery.obligations import ROLLED_BACK, list_owed
+from errata.delivery.payment import pay
 from errata.errors import PublishConflict, RunExpired, StateRefused
 from errata.gate.measure.names import content_columns
 from errata.ledger import PartitionState, PublicationRecord, RunRecord
@@ -23,7 +25,6 @@ from errata.model.table import ROW_LINEAGE
 from errata.model.waves import find_wave
 from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
 from errata.publishing.erasure import require_clean_rollback, require_clean_versions, watermark_fields
-from errata.publishing.follow_up import build_outbox, process_outbox
 from errata.publishing.hazards import list_open_hazards, record_guard
 from errata.publishing.intent import Intent
 from errata.publishing.recovery import LedgerLog, recover_open_intents
@@ -75,8 +76,8 @@ def roll_back_run(
         workspace.narrate(f"{format_ranges(manifest.target.grain, not_out)} is not published and stays as it is")
     workspace.engines.start_early(session=False)
     done = _commit_rollback(context, scope, reason)
-    # after the commit is recorded: an entry of the outbox is carried out only for what has landed
-    for warning in process_outbox(workspace, actor, run.table):
+    # after the commit is recorded: only what has landed owes anything
+    for warning in pay(workspace, actor, table=run.table).warnings:
         workspace.narrate(f"WARNING: {warning}")
     stale = note_stale_readers(workspace, actor, workspace.ledger.publications.get(done.publication_id), left)
     sweep_refs(workspace, actor, run.table)
@@ -114,7 +115,7 @@ def look_at_rollback(context: RunContext, scope: tuple[str, ...]) -> None:
 def _commit_rollback(context: RunContext, scope: tuple[str, ...], reason: str) -> ReplacementResult:
     """Restore the partitions in one commit, with the intent before it and the record after it."""
     workspace, actor, run, manifest = context.workspace, context.actor, context.run, context.manifest
-    owes = build_outbox(workspace, run, manifest, "rollback", scope)
+    owes = list_owed(workspace, run, manifest, ROLLED_BACK, scope)
     # erased subjects are looked for before the intent, which would lock the partitions, and again before the commit
     mark = ""
     order = None if is_side_table_mode(manifest.publish) else build_undo(context, scope)

@@ -18,6 +18,7 @@ TABLES = (
     "run", "verdict", "warning_acceptance", "released", "fact", "guard", "candidate", "publication",
     "publication_detail", "acceptance", "hazard", "chunk", "attempt", "standing", "standing_decision",
     "standing_use", "campaign", "campaign_approval", "member_approval", "campaign_step",
+    "outbox_item",
 )  # fmt: skip
 """Tables whose every row follows from the log, except that planned chunks follow from the manifest."""
 
@@ -78,7 +79,7 @@ class AuditReplay:
         if hear is not None:
             hear(self, entry)
 
-    def put(self, table: str, key: RowKey, seq: int, **values: Any) -> None:
+    def put(self, table: str, key: RowKey, seq: int, /, **values: Any) -> None:
         """Expect a new row, or an update of one."""
         found = self.rows[table].setdefault(key, ExpectedRow(seq))
         found.seq = seq
@@ -279,6 +280,27 @@ def _replay_standing(account: AuditReplay, entry: ReplayEntry) -> None:
     account.put("standing_decision", (entry.seq,), entry.seq, **decided)
 
 
+_ITEM_STATES = {"retried": "owed"}
+"""States that entries of the outbox lead to, where the action has another name."""
+
+
+_NOT_WAIVED = {"waived_by": None, "waived_why": None, "waived_ready": 0}
+
+
+def _replay_outbox(account: AuditReplay, entry: ReplayEntry) -> None:
+    state = _ITEM_STATES.get(entry.what, entry.what)
+    told = entry.pick_fields("result") | {"state": state}
+    if entry.what == "waived":
+        told |= {"waived_by": entry.body["person"], "waived_why": entry.body["why"]}
+        told["waived_ready"] = int(entry.body["ready"])
+    for item in entry.body["items"]:
+        named = {name: item[name] for name in ("key", "digest", "seq") if name in item}
+        if "digest" in item:
+            named |= {"run_id": entry.run, "pub_id": entry.body.get("publication"), "at": entry.at}
+            named |= {"seq": item.get("seq"), "result": {}, **_NOT_WAIVED}
+        account.put("outbox_item", (item["id"],), entry.seq, **(named | told))
+
+
 _REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
     "run.planned": _replay_plan,
     "run.approved": _replay_approval,
@@ -306,5 +328,6 @@ _REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
     "standing.": _replay_standing,
     "campaign.": _replay_campaign,
     "step.": _replay_step,
+    "outbox.": _replay_outbox,
 }
 """By action, or by its prefix up to the first dot."""

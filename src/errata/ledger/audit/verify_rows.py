@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Row, Table, select
 
 from errata.canonical import digest_of
 from errata.ledger.audit.replay import TABLES, AuditReplay, RowKey
+from errata.ledger.outbox.item_rows import digest_item
 from errata.ledger.privacy.pseudonyms import as_stored
 from errata.ledger.schema import definition
 
@@ -163,6 +164,7 @@ _KEYS: dict[str, Callable[[Row[Any]], RowKey]] = {
     "campaign_approval": lambda row: (row.audit_seq,),
     "member_approval": lambda row: (row.run_id,),
     "campaign_step": lambda row: (row.audit_seq,),
+    "outbox_item": lambda row: (row.item_id,),
 }
 """Key of each table's rows as the replay uses it."""
 
@@ -183,6 +185,8 @@ def _read_values(table: Table, row: Row[Any]) -> dict[str, Any]:
     found = {column.name: getattr(row, column.name) for column in table.columns}
     if table is definition.publication:
         found |= {"partitions": json.loads(row.partitions), "release": json.loads(row.release) or None}
+    if table is definition.outbox_item:
+        found["digest"] = digest_item(found)
     # columns that entries hold as a digest, or as JSON data
     for wanted, name, read in _DERIVED_VALUES:
         if table is wanted:
@@ -196,6 +200,7 @@ _DERIVED_VALUES: tuple[tuple[Table, str, Callable[[Row[Any]], Any]], ...] = (
     (definition.standing, "subject", lambda row: _digest_json(row.subject)),
     (definition.candidate, "detail", lambda row: _digest_json(row.detail)),
     (definition.fact, "value", lambda row: _parse_json(row.value)),
+    (definition.outbox_item, "result", lambda row: _parse_json(row.result)),
 )
 
 

@@ -42,7 +42,7 @@ _TYPED_KEYS = frozenset({"note", "reason", "stand", "why"})
 _NAME_KEYS = frozenset({"accepted_by", "approved_by", "counted", "may", "people", "requested_by"})
 """Keys whose values may be names of people; ``person`` always holds a name."""
 _MACHINE_ACTIONS = re.compile(
-    r"(attempt|candidate|canary|chunk|chunks|cost|determinism|fact|freeze|guard|hazard|pins|refs|throttle)\.|STALE_FENCE|cleanup"
+    r"(attempt|candidate|canary|chunk|chunks|cost|determinism|fact|freeze|guard|hazard|outbox|pins|refs|throttle)\.|STALE_FENCE|cleanup"
 )
 """Actions whose reasons are codes, not typed text, except for reasons next to a ``person``."""
 _ROW_ACTION = "fact."

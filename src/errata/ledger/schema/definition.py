@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from errata.ledger.privacy.pseudonyms import PersonalJson, PersonName, SealedText
 
-KNOWN_VERSIONS = ("0007", "0008", "0009", "0010", "0011", "0012", "0013")
+KNOWN_VERSIONS = ("0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014")
 LATEST_VERSION = KNOWN_VERSIONS[-1]
 
 PARTIAL_INDEXES = {
@@ -514,4 +514,43 @@ campaign_step = Table(
     _audit_seq_column(),
     CheckConstraint("outcome IN ('built', 'failed')", name="outcome"),
     Index("ix_campaign_step_campaign_id", "campaign_id"),
+)
+
+# what follows a decision or a commit and is paid afterwards
+outbox_item = Table(
+    "outbox_item",
+    metadata,
+    Column("item_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("key", Text, nullable=False, unique=True),
+    Column("queue", Text, nullable=False),
+    Column("effect", Text, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("consumer", Text, nullable=False),
+    Column("run_id", Text, ForeignKey("run.run_id"), nullable=False),
+    Column("pub_id", Text, ForeignKey("publication.pub_id")),  # the publication that it is conditional on
+    Column("table_name", Text, nullable=False),
+    Column("partitions", Text, nullable=False),  # empty: the whole table
+    Column("payload", PersonalJson, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("seq", BigInteger, unique=True),  # set when it becomes owed
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("not_before", BigInteger, nullable=False, server_default="0"),
+    Column("last_error", Text),
+    Column("owner", Text),  # another one for each claim
+    Column("fence", Integer, nullable=False, server_default="0"),
+    Column("lease_until", BigInteger, nullable=False, server_default="0"),
+    Column("progress", Text, nullable=False, server_default="{}"),
+    Column("result", Text, nullable=False, server_default="{}"),
+    Column("at", Text, nullable=False),
+    Column("owed_at", Text),
+    Column("ended_at", Text),
+    Column("waived_by", PersonName),
+    Column("waived_why", SealedText),
+    Column("waived_ready", Integer, nullable=False, server_default="0"),
+    _audit_seq_column(),
+    CheckConstraint("waived_ready IN (0, 1)", name="waived_ready"),
+    Index("ix_outbox_item_queue", "state", "queue", "seq"),
+    Index("ix_outbox_item_run_id", "run_id", "state", "queue"),
+    Index("ix_outbox_item_table_name", "table_name", "state", "queue"),
+    Index("ix_outbox_item_pub_id", "pub_id"),
 )

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Literal
 
 from errata.ledger.records import CandidateState
+from errata.model.consumer.outbox import ITEM_MOVES
 from errata.model.kind import CHECKING_KINDS
 from errata.model.run import ATTEMPT_MOVES, CHUNK_MOVES, FINAL, PUBLICATION_MOVES, RUN_MOVES
 
@@ -30,6 +31,7 @@ NEVER_DELETED = (
     "chunk",
     "frozen_scope",
     "hazard",
+    "outbox_item",
     "publication",
     "run",
     "subject",
@@ -73,6 +75,7 @@ def iterate_transitions() -> Iterator[tuple[str, str, str]]:
         "attempt": dict(ATTEMPT_MOVES.items()),
         "publication": dict(PUBLICATION_MOVES.items()),
         "candidate": dict(CANDIDATE_MOVES.items()),
+        "outbox_item": dict(ITEM_MOVES.items()),
     }
     for kind, moves in tables.items():
         for state, targets in moves.items():
@@ -102,6 +105,7 @@ _FIXED_COLUMNS = {
     "frozen_scope": "run_id table_name opened_at most_until",
     "live_write": "token table_name partitions owner started_at",
     "campaign": "campaign_id digest product planned_by reason planned_at valid_until supersedes",
+    "outbox_item": "item_id key queue effect event consumer run_id pub_id table_name partitions payload at",
 }
 
 
@@ -112,7 +116,7 @@ def _iterate_fixed_columns() -> Iterator[Constraint]:
 
 
 def _iterate_moves() -> Iterator[Constraint]:
-    for table in ("chunk", "attempt", "publication", "candidate"):
+    for table in ("chunk", "attempt", "publication", "candidate", "outbox_item"):
         unknown = f"NEW.state <> OLD.state AND {_unknown_move_sql(table)}"
         yield Constraint(f"{table}_move", table, "update", unknown, "this move is not allowed")
 
@@ -395,6 +399,53 @@ _TABLE_CONSTRAINTS = (
         "update",
         "NEW.lease_until > OLD.most_until",
         "a freeze does not outlast what its plan allows",
+    ),
+    Constraint(
+        "outbox_item_start",
+        "outbox_item",
+        "insert",
+        "NEW.fence <> 0 OR NEW.attempts <> 0 OR NEW.state NOT IN ('conditional', 'owed')"
+        " OR (NEW.state = 'conditional') <> (NEW.seq IS NULL)"
+        f" OR NOT EXISTS ({_NEWEST})",
+        "an item starts as conditional or owed, with its audit entry",
+    ),
+    Constraint(
+        "outbox_item_condition",
+        "outbox_item",
+        "insert",
+        "NEW.state = 'conditional' AND NOT EXISTS"
+        " (SELECT 1 FROM publication WHERE pub_id = NEW.pub_id AND state = 'intended')",
+        "conditional means that its publication is open",
+    ),
+    Constraint(
+        "outbox_item_settled",
+        "outbox_item",
+        "update",
+        "OLD.state = 'conditional' AND NEW.state <> OLD.state AND NOT EXISTS (SELECT 1 FROM publication"
+        " WHERE pub_id = NEW.pub_id AND state = CASE NEW.state WHEN 'owed' THEN 'committed' ELSE 'abandoned' END)",
+        "it is owed if its publication landed, and void if not",
+    ),
+    Constraint(
+        "outbox_item_audited",
+        "outbox_item",
+        "update",
+        f"NEW.state <> OLD.state AND NOT EXISTS ({_NEWEST} AND seq > OLD.audit_seq)",
+        "a move needs its audit entry",
+    ),
+    Constraint("outbox_item_over", "outbox_item", "update", "OLD.state IN ('void', 'paid', 'waived')", "it is over"),
+    Constraint(
+        "outbox_item_fence",
+        "outbox_item",
+        "update",
+        "NEW.fence < OLD.fence OR (NEW.owner IS NOT NULL AND NEW.owner $differs OLD.owner AND NEW.fence = OLD.fence)",
+        "the fence only grows, and every claim grows it",
+    ),
+    Constraint(
+        "outbox_item_seq",
+        "outbox_item",
+        "update",
+        "(OLD.seq IS NOT NULL AND NEW.seq $differs OLD.seq) OR (NEW.state = 'owed' AND NEW.seq IS NULL)",
+        "its place in the order is fixed when it becomes owed",
     ),
     Constraint(
         "hazard_closed", "hazard", "update", "OLD.closed_at IS NOT NULL OR NEW.closed_at IS NULL", "closed once"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy import Connection, select
 
@@ -10,12 +11,14 @@ from errata.canonical import to_plain
 from errata.errors import ApprovalRefused, UsageError
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
+from errata.ledger.outbox.items import write_owed
 from errata.ledger.records import RunRecord, WarningAcceptance
 from errata.ledger.schema.definition import approval, warning_acceptance
 from errata.ledger.store.base import Refusal, Store, build_record, find_run, move_run
 from errata.ledger.store.runs import load_verified_manifest
 from errata.model.approval import ApprovalRecord, QuorumStatus
 from errata.model.audit import Actor
+from errata.model.consumer.outbox import BREAK_GLASS, Owed
 from errata.model.run import ACTIVE, FINAL, RunState
 
 QuorumCheck = Callable[[tuple[ApprovalRecord, ...], str], QuorumStatus]
@@ -43,12 +46,14 @@ class Decisions(Store):
         *,
         judge: QuorumCheck = _count_approvals,
         break_glass: str = "",
+        owes: Sequence[Owed] = (),
     ) -> tuple[RunRecord, bool]:
         """Record a decision on this digest; returns True with the run if the same decision was recorded before.
 
         The approval that completes the quorum moves the run to approved. ``judge`` computes the quorum inside the
         transaction, so of several people who approve at the same time exactly one moves the run. After that an
-        approval is accepted only while the recorded ones no longer meet the quorum.
+        approval is accepted only while the recorded ones no longer meet the quorum. ``owes`` is what follows from it:
+        items of the event ``break_glass`` at once, those of ``approved`` when the run becomes approved.
         """
         if decision not in _DECISIONS:
             raise UsageError(f"decision {decision!r} is not known; expected approved or declined")
@@ -79,6 +84,11 @@ class Decisions(Store):
             else:
                 moved = _record_approval(tx, run, before, judge((*known, new), tx.at), actor, body)
             tx.conn.execute(approval.insert(), to_plain(new))
+            told = {"entry": new.audit_seq}
+            glass_owes = [replace(one, payload=told) for one in owes if one.event == BREAK_GLASS and break_glass]
+            write_owed(tx, moved, f"{run_id}-{tx.head_hash[:8]}", glass_owes, actor)
+            if moved.state is RunState.APPROVED and run.state is not RunState.APPROVED:
+                write_owed(tx, moved, run_id, [one for one in owes if one.event != BREAK_GLASS], actor)
             return moved, False
 
         return self._write(actor, work)

@@ -6,12 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.schema.definition import fact as fact_table
-from errata.ledger.schema.definition import publication
 from errata.ledger.store.base import Store, find_run, to_json_text
 from errata.model.audit import Actor
 
@@ -33,10 +32,6 @@ class RunFacts(Store):
 
         return self._write(actor, work)
 
-    def list_outbox(self, table: str | None = None) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
-        """Open follow-up work of committed publications: run, publication and ``owed.<id>`` note, oldest first."""
-        return self._read(lambda conn: _load_outbox(conn, table))
-
     def list(self, run_id: str) -> dict[str, Mapping[str, Any]]:
         """All notes of a run, by name."""
         return self._read(lambda conn: load_facts(conn, run_id))
@@ -46,22 +41,6 @@ def load_facts(conn: Connection, run_id: str) -> dict[str, Mapping[str, Any]]:
     """All notes of a run, by name."""
     rows = conn.execute(select(fact_table.c.name, fact_table.c.value).where(fact_table.c.run_id == run_id))
     return {row.name: json.loads(row.value) for row in rows}
-
-
-def _load_outbox(conn: Connection, table: str | None) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
-    paid = fact_table.alias("paid")
-    name = func.replace(fact_table.c.name, "owed.", "done.")
-    is_paid = select(paid.c.name).where((paid.c.run_id == fact_table.c.run_id) & (paid.c.name == name)).exists()
-    of_publication = func.replace(fact_table.c.name, "owed.", "") == publication.c.pub_id
-    query = (
-        select(fact_table.c.run_id, publication.c.pub_id, fact_table.c.value)
-        .join(publication, (publication.c.run_id == fact_table.c.run_id) & of_publication)
-        .where(fact_table.c.name.like("owed.%") & (publication.c.state == "committed") & ~is_paid)
-        .order_by(fact_table.c.audit_seq)
-    )
-    if table is not None:
-        query = query.where(publication.c.table_name == table)
-    return tuple((row.run_id, row.pub_id, json.loads(row.value)) for row in conn.execute(query))
 
 
 def has_fact(conn: Connection, run_id: str, name: str) -> bool:

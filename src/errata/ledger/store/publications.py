@@ -18,6 +18,7 @@ from errata.canonical import canonical_bytes, digest_of
 from errata.errors import ScopeLocked, StateRefused, UsageError
 from errata.ledger.audit.chain import append_entry, load_entries
 from errata.ledger.db.database import Tx
+from errata.ledger.outbox.items import settle_owed, write_owed
 from errata.ledger.records import Owner, PartitionState, PublicationRecord, RunRecord, WaveRecord
 from errata.ledger.schema.definition import hazard, publication, publication_detail, scope_lock
 from errata.ledger.store.base import Refusal, Store, find_run, move_run, require_state, to_json_text
@@ -33,6 +34,7 @@ from errata.ledger.store.publication_rows import find_publication, load_publicat
 from errata.ledger.store.releases import require_release
 from errata.ledger.store.wave_states import find_waves, follow_waves
 from errata.model.audit import Actor
+from errata.model.consumer.outbox import Owed
 from errata.model.refs import undo_branch
 from errata.model.run import RUN_MOVES, PublicationState, RunState
 from errata.model.waves import (
@@ -81,10 +83,12 @@ class Publications(Store):
         base_snapshot_id: str | None = None,
         owner: Owner | None = None,
         found_id: str | None = None,
+        owes: Sequence[Owed] = (),
     ) -> PublicationRecord:
         """Lock the partitions and record what is about to be committed; a publish moves the run to publishing.
 
         ``found_id`` is the id of a publication that is on the table but missing in this ledger (default: a new id).
+        ``owes`` is what follows if it lands.
         """
         content = canonical_bytes(detail)
 
@@ -131,6 +135,7 @@ class Publications(Store):
                 {"table_name": table, "partition": p, "pub_id": pub_id, "lease_until": lease_until} for p in partitions
             ]
             tx.conn.execute(scope_lock.insert(), locks)
+            write_owed(tx, run, pub_id, owes, actor, pub_id=pub_id, conditional=True)
             return find_publication(tx.conn, pub_id)
 
         return self._write(actor, work)
@@ -206,6 +211,7 @@ class Publications(Store):
             _record_consequences(tx, known, outcome, actor, {**(body or {}), **facts}, snapshot_id)
             if outcome == "committed" and known.kind == "publish":
                 lift_published_freezes(tx, known.table, known.run_id, actor, known.partitions)
+            settle_owed(tx, known, actor, landed=outcome == "committed")
             return find_publication(tx.conn, pub_id)
 
         return self._write(actor, work)

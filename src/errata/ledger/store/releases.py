@@ -7,7 +7,8 @@ refuses a publication whose release is older than the newest verdict; that is ch
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -17,10 +18,12 @@ from errata.canonical import digest_of
 from errata.errors import ApprovalRefused, StateRefused, UsageError
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
+from errata.ledger.outbox.items import write_owed
 from errata.ledger.records import ReleaseRecord, RunRecord
 from errata.ledger.schema.definition import released, verdict
 from errata.ledger.store.base import Refusal, Store, build_record, find_run, require_state, to_json_text
 from errata.model.audit import Actor
+from errata.model.consumer.outbox import Owed
 from errata.model.run import RunState
 
 CAN_RELEASE = (
@@ -47,10 +50,12 @@ class Releases(Store):
         note: str = "",
         break_glass: str = "",
         since: datetime | None = None,
+        owes: Sequence[Owed] = (),
     ) -> tuple[ReleaseRecord, bool]:
         """Record a release of ``subject``; returns True with the existing one if it is repeated.
 
         A release is repeated if the newest one is the same, by the same person, and not older than ``since``.
+        ``owes`` is what follows from a new one.
         """
         digest = digest_of(subject)
 
@@ -81,6 +86,8 @@ class Releases(Store):
                 "audit_seq": seq,
             }  # fmt: skip
             tx.conn.execute(released.insert(), row)
+            told = {"entry": seq}
+            write_owed(tx, run, f"{run_id}-{tx.head_hash[:8]}", [replace(one, payload=told) for one in owes], actor)
             found = _find_newest(tx.conn, run_id, candidate_n)
             if found is None:
                 raise UsageError(f"the release of {run_id} was not kept")

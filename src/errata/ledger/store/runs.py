@@ -16,6 +16,7 @@ from errata.ledger.audit.chain import (
     append_entry,
 )
 from errata.ledger.db.database import Tx
+from errata.ledger.outbox.items import write_owed
 from errata.ledger.privacy.pseudonyms import current_registry, is_as_stored, is_pseudonym
 from errata.ledger.records import RunRecord
 from errata.ledger.schema.definition import chunk as chunk_table
@@ -25,6 +26,7 @@ from errata.ledger.store.base import Refusal, Store, find_run, move_run, require
 from errata.ledger.store.parts import digest_content, save_parts
 from errata.ledger.store.run_lookup import resolve_run
 from errata.model.audit import Actor
+from errata.model.consumer.outbox import Owed
 from errata.model.manifest import Chunk, Manifest
 from errata.model.run import RunState
 
@@ -45,10 +47,12 @@ class Runs(Store):
         actor: Actor,
         body: Mapping[str, Any] | None = None,
         cover: Callable[[Tx, RunRecord], RunRecord] | None = None,
+        owes: Sequence[Owed] = (),
     ) -> tuple[RunRecord, bool]:
         """Record a sealed manifest as a run in one transaction; True with the run if it was recorded before.
 
         ``cover`` approves the new run in the same transaction, or refuses, and then nothing is recorded.
+        ``owes`` is what follows from the plan.
         """
         digest = sha256(manifest_bytes)
         content = _parse_manifest(manifest_bytes)
@@ -66,7 +70,9 @@ class Runs(Store):
             # after the entry, which gives the actor a pseudonym
             _require_requester(str(content.get("requested_by", "")), actor)
             made = find_run(tx.conn, run_id)
-            return (cover(tx, made) if cover else made), False
+            covered = cover(tx, made) if cover else made
+            write_owed(tx, covered, run_id, owes, actor)
+            return covered, False
 
         return self._write(actor, work)
 

@@ -6,10 +6,13 @@ settled, because its cause is a commit on a table, which no transaction of the l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+BREAK_GLASS = "break_glass"
+"""The event of a decision that one person made alone."""
 
 
 class Effect(StrEnum):
@@ -29,6 +32,16 @@ class Effect(StrEnum):
         """Whether paying brings about what is accepted now, whatever caused the item; such items replace older ones."""
         return self in (Effect.VIEW, Effect.READY, Effect.RECOVER)
 
+    @property
+    def reaches_consumer(self) -> bool:
+        """Whether a consumer has recovered only when this is paid."""
+        return self in (Effect.RECOVER, Effect.WATERMARK, Effect.CHECKPOINT)
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether items wait for all older ones, whatever their partitions: receivers drop lower sequence numbers."""
+        return self is Effect.TELL
+
 
 class ItemState(StrEnum):
     """States of an item."""
@@ -39,6 +52,17 @@ class ItemState(StrEnum):
     PAID = "paid"
     FAILED = "failed"  # all attempts are used up; a person retries or waives it
     WAIVED = "waived"
+
+
+ITEM_MOVES: dict[ItemState, frozenset[ItemState]] = {
+    ItemState.CONDITIONAL: frozenset({ItemState.OWED, ItemState.VOID}),
+    ItemState.VOID: frozenset(),
+    ItemState.OWED: frozenset({ItemState.PAID, ItemState.FAILED, ItemState.WAIVED}),
+    ItemState.PAID: frozenset(),
+    # to paid: a newer item of an effect that reads the acceptance was paid for both
+    ItemState.FAILED: frozenset({ItemState.OWED, ItemState.PAID, ItemState.WAIVED}),
+    ItemState.WAIVED: frozenset(),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +83,26 @@ class Owed:
         """
         return "/".join(word for word in (cause, self.event, self.effect.value, self.consumer) if word)
 
+    def queue(self, table: str, key: str) -> str:
+        """Items of one queue are paid in order.
+
+        >>> Owed(Effect.RECOVER, "published", "exec-dashboard").queue("lake.t", "…")
+        'exec-dashboard/recover/lake.t'
+        >>> Owed(Effect.TELL, "published", "exec-dashboard").queue("lake.t", "…")
+        'exec-dashboard/tell'
+        """
+        if self.effect is Effect.ALARM:
+            return key  # each is sent by itself
+        place = () if self.effect.is_strict else (table,)
+        return "/".join((self.consumer, self.effect.value, *place))
+
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """The item is paid; ``result`` is put on the record."""
+    """The item is paid; ``result`` is put on the record, and ``owes`` follows from the payment."""
 
     result: Mapping[str, Any] = field(default_factory=dict)
+    owes: tuple[Owed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +114,53 @@ class Later:
 
 
 Payment = Paid | Later
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedItem:
+    """What decides whether an open item of a queue may be paid now."""
+
+    seq: int  # grows with every item that becomes owed
+    effect: Effect
+    partitions: frozenset[str]  # empty: the whole table
+    state: ItemState  # owed or failed
+    is_due: bool = True  # its time has come
+    is_taken: bool = False  # someone is paying it right now
+
+    def overlaps(self, other: QueuedItem) -> bool:
+        """Whether the two concern a common partition."""
+        if self.effect.is_strict or not self.partitions or not other.partitions:
+            return True
+        return not self.partitions.isdisjoint(other.partitions)
+
+    def covers(self, other: QueuedItem) -> bool:
+        """Whether paying this item pays the other one as well: both read the acceptance, and this is newer."""
+        if not self.effect.reads_acceptance or self.seq <= other.seq:
+            return False
+        return not self.partitions or (bool(other.partitions) and self.partitions >= other.partitions)
+
+
+def find_payable(queue: Sequence[QueuedItem]) -> QueuedItem | None:
+    """The item of one queue to pay next; None while all have to wait.
+
+    ``queue`` has the open items (owed or failed), oldest first. An item waits for older ones that share a partition.
+    Items that read the acceptance do not wait for older ones: a newer one that has all their partitions pays for them.
+    But no two items that share a partition are paid at the same time.
+    """
+    for n, item in enumerate(queue):
+        if item.state is ItemState.OWED and item.is_due and not item.is_taken and not _has_to_wait(n, queue):
+            return item
+    return None
+
+
+def _has_to_wait(n: int, queue: Sequence[QueuedItem]) -> bool:
+    item, before, after = queue[n], queue[:n], queue[n + 1 :]
+    if not item.effect.reads_acceptance:
+        return any(older.overlaps(item) for older in before)
+    taken = any(other.is_taken and other.overlaps(item) for other in (*before, *after))
+    return taken or any(newer.covers(item) for newer in after)
+
+
+def list_covered(item: QueuedItem, queue: Iterable[QueuedItem]) -> tuple[QueuedItem, ...]:
+    """The open items of the queue that are paid, or waived, together with this one."""
+    return tuple(other for other in queue if item.covers(other))

@@ -1,0 +1,28 @@
+"""Which function pays which effect.
+
+A handler gets the item and returns :class:`~errata.model.consumer.outbox.Paid` or, when its next step has to wait,
+:class:`~errata.model.consumer.outbox.Later`. Any exception is a failed attempt, except ``MissingCredentials``, which
+leaves the item untouched. It may be called again with the same key after it succeeded, because its process may die
+before that is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from errata.ledger import OutboxItem
+from errata.model.audit import Actor
+from errata.model.consumer.outbox import Effect, Payment
+from errata.workspace import Workspace
+
+Handler: TypeAlias = Callable[[Workspace, Actor, OutboxItem], Payment]
+
+
+def load_handlers() -> Mapping[Effect, Handler]:
+    """The handlers by effect; imported here, because most commands pay nothing."""
+    from errata.delivery.alarms import ring_alarm
+    from errata.delivery.correction_rows import write_corrections
+    from errata.delivery.current_view import refresh_view
+
+    return {Effect.CORRECTIONS: write_corrections, Effect.VIEW: refresh_view, Effect.ALARM: ring_alarm}

@@ -1,0 +1,41 @@
+"""Obligations: what a plan, an approval, a publication or a rollback of partitions owes, as the project is now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from errata.ledger import RunRecord
+from errata.model.consumer.outbox import Effect, Owed
+from errata.model.manifest import Manifest
+from errata.model.side_tables import is_side_table_mode
+from errata.publishing.origins import find_origins
+from errata.workspace import Workspace
+
+PUBLISHED, ROLLED_BACK = "published", "rolled_back"
+EVENTS = {"publish": PUBLISHED, "rollback": ROLLED_BACK}
+"""Events by kind of publication."""
+
+
+def list_owed(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, event: str, partitions: Sequence[str]
+) -> tuple[Owed, ...]:
+    """What this event owes; the items are given to the transaction that records it. Empty for most products."""
+    return tuple(_owed_on_tables(workspace, run, manifest, event, partitions))
+
+
+def _owed_on_tables(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, event: str, partitions: Sequence[str]
+) -> Iterator[Owed]:
+    """Correction rows and the view of current output."""
+    publish = manifest.publish
+    if event not in (PUBLISHED, ROLLED_BACK):
+        return
+    if publish.corrections and not is_side_table_mode(publish):
+        payload: dict[str, Any] = {"table": publish.corrections}
+        if event == ROLLED_BACK:
+            payload["reverses"] = find_origins(workspace, run, partitions)
+        yield Owed(Effect.CORRECTIONS, event, partitions=tuple(partitions), payload=payload)
+    if publish.view:
+        # the view shows the whole table
+        yield Owed(Effect.VIEW, event, payload={"view": publish.view})

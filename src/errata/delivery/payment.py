@@ -1,0 +1,191 @@
+"""Pay what is owed: settle open intents, claim an item, call the handler of its effect, record the outcome.
+
+Nothing is lost: an item stays owed until its payment is on record, and is paid again with the same key if a process
+dies in between. An effect that fails waits longer after each attempt; when its attempts are used up it is failed, stops
+its own queue only, and stays in ``errata status`` until a person retries or waives it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from errata.delivery.attempts import compute_wait, count_attempts
+from errata.delivery.handlers import Handler, load_handlers
+from errata.errors import MissingCredentials
+from errata.failpoints import failpoint
+from errata.ledger import OutboxItem, Owner, current_owner, is_owner_dead
+from errata.model.audit import Actor
+from errata.model.consumer.outbox import Effect, Later, Paid
+from errata.publishing.recovery import recover_open_intents
+from errata.text.exceptions import first_line
+from errata.worker.heartbeat import beating, write_lease
+from errata.workspace import Workspace
+
+COMMAND_SECONDS = 10.0
+"""How long a command other than ``deliver`` starts payments."""
+_TURN = 20
+"""Items that are paid of one queue before the next queue has its turn."""
+
+
+_active: set[str] = set()
+"""Claims of this process that it is paying right now; others that the ledger names it for were interrupted."""
+
+
+def _is_gone(owner: Owner) -> bool:
+    if owner == current_owner(owner.name) and owner.name not in _active:
+        return True
+    return is_owner_dead(owner)
+
+
+@dataclass(slots=True)
+class PaymentReport:
+    """What came of paying: the items that were paid, and a line for each that could not be."""
+
+    paid: list[OutboxItem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def pay(
+    workspace: Workspace,
+    actor: Actor,
+    *,
+    table: str | None = None,
+    run_id: str | None = None,
+    seconds: float = COMMAND_SECONDS,
+    wait: bool = False,
+    handlers: Mapping[Effect, Handler] | None = None,
+) -> PaymentReport:
+    """Pay what is owed for a table or a run, or everything, until nothing can be paid now or the time is over.
+
+    An item that was started is finished. With ``wait`` it sleeps until the next attempt may start, as long as there is
+    time. What cannot be paid is reported and stays owed; nothing is raised for it.
+    """
+    recover_open_intents(workspace, actor, workspace.ledger.runs.get(run_id).table if run_id else table)
+    workspace.ledger.outbox.convert_notes(actor)
+
+    def find_queues() -> Collection[str]:
+        return workspace.ledger.outbox.queues(table=table, run_id=run_id)
+
+    return pay_queues(workspace, actor, find_queues, seconds=seconds, wait=wait, handlers=handlers)
+
+
+def pay_queues(
+    workspace: Workspace,
+    actor: Actor,
+    find_queues: Callable[[], Collection[str]],
+    *,
+    seconds: float = COMMAND_SECONDS,
+    wait: bool = False,
+    handlers: Mapping[Effect, Handler] | None = None,
+) -> PaymentReport:
+    """Pay what is owed in these queues; see :func:`pay`."""
+    if not (queues := find_queues()):
+        return PaymentReport()
+    payer = _Payer(workspace, actor, handlers or load_handlers(), time.monotonic() + seconds)
+    while True:
+        if not payer.pay_round(queues) and not (wait and payer.sleep_until_due(queues)):
+            return payer.report
+        queues = find_queues()
+
+
+@dataclass(slots=True)
+class _Payer:
+    workspace: Workspace
+    actor: Actor
+    handlers: Mapping[Effect, Handler]
+    deadline: float
+    report: PaymentReport = field(default_factory=PaymentReport)
+    _left: set[str] = field(default_factory=set)  # queues that cannot be paid here
+
+    def pay_round(self, queues: Collection[str]) -> bool:
+        """Let each queue have its turn; False when none had anything to pay, or the time is over."""
+        paid = False
+        for queue in sorted(queues, key=_rank):
+            for _ in range(_TURN):
+                if queue in self._left or time.monotonic() >= self.deadline or not self._pay_next(queue):
+                    break
+                paid = True
+        return paid
+
+    def sleep_until_due(self, queues: Collection[str]) -> bool:
+        """Sleep until an item may be tried; False when there is none, or not before the time is over."""
+        due = self.workspace.ledger.outbox.next_due([queue for queue in queues if queue not in self._left])
+        if due is None:
+            return False
+        seconds = max(0.05, (due - self.workspace.ledger.now_ms()) / 1000)
+        if time.monotonic() + seconds > self.deadline:
+            return False
+        self.workspace.sleep(min(seconds, 5.0))
+        return True
+
+    def _pay_next(self, queue: str) -> bool:
+        """Pay one item of the queue; False when none can be paid now."""
+        lease, outbox, name = write_lease(), self.workspace.ledger.outbox, f"payer-{secrets.token_hex(8)}"
+        _active.add(name)
+        try:
+            item = outbox.claim(queue, current_owner(name), lease_seconds=lease, is_dead=_is_gone)
+            if item is None:
+                return False
+            failpoint("deliver.after_claim")
+            handler = self.handlers.get(item.effect)
+            if handler is None:
+                self._leave(item)
+                return False
+            if item.attempts > count_attempts(item.effect):
+                self._record_failure(item, item.last_error or "its process ended in every attempt")
+                return True
+            with beating(lease, lambda: outbox.renew(item, lease), f"lease-{item.item_id}"):
+                return self._call(handler, item)
+        finally:
+            _active.discard(name)
+
+    def _call(self, handler: Handler, item: OutboxItem) -> bool:
+        outbox = self.workspace.ledger.outbox
+        failpoint("deliver.before_pay")
+        try:
+            payment = handler(self.workspace, self.actor, item)
+        except MissingCredentials as missing:
+            self.report.warnings.append(f"item {item.item_id} ({_describe(item)}) is still owed: {missing.message}")
+            self._leave(item)
+            return False
+        except Exception as error:  # noqa: BLE001  whatever it is, its cause has happened
+            self._record_failure(item, first_line(error))
+            return True
+        # a crash from here on pays the item again, with the same key
+        failpoint("deliver.after_pay")
+        match payment:
+            case Paid(result, owes):
+                if outbox.record_paid(item, result, self.actor, owes):
+                    self.report.paid.append(replace(item, result=result))
+                failpoint("deliver.after_record")
+            case Later(seconds, progress):
+                outbox.put_off(item, seconds, progress)
+        return True
+
+    def _record_failure(self, item: OutboxItem, error: str) -> None:
+        outbox, most = self.workspace.ledger.outbox, count_attempts(item.effect)
+        told = f"item {item.item_id} ({_describe(item)}) of {item.run_id} is not paid: {error}"
+        if item.attempts >= most:
+            outbox.record_failed(item, error, self.actor)
+            self.report.warnings.append(f"{told}; it failed {most} times, errata outbox retry {item.item_id}")
+        else:
+            outbox.record_attempt(item, error, compute_wait(item.attempts))
+            self.report.warnings.append(f"{told}; it is tried again: errata deliver")
+
+    def _leave(self, item: OutboxItem) -> None:
+        self._left.add(item.queue)
+        self.workspace.ledger.outbox.give_back(item)
+
+
+def _rank(queue: str) -> tuple[int, str]:
+    """Order in which queues have their turn: tables of the lake before programs elsewhere, messages last."""
+    words = queue.split("/")
+    effects = list(Effect)
+    return next((effects.index(Effect(word)) for word in words[1:] if word in set(Effect)), 0), queue
+
+
+def _describe(item: OutboxItem) -> str:
+    return " ".join(word for word in (item.effect.value, f"to {item.consumer}" if item.consumer else "") if word)
