@@ -483,6 +483,37 @@ def test_a_report_is_left_out_where_another_job_wrote_too(make: Make) -> None:
     assert why(world, "2026-01-08")[0][1] == "time"
 
 
+def test_a_report_is_about_partitions_that_the_job_wrote_whole(make: Make) -> None:
+    """Not about one that it only named, nor about one that still has rows from before."""
+    world = make()
+    days = ["2026-01-08", "2026-01-09", "2026-01-10"]
+    with world.client.writing("lake.ops.rolling", days, name="nightly", report=True) as lease:
+        write_output(world, "2026-01-09", **lease.properties)
+        row = {"day": date(2026, 1, 10), "amount": 1}
+        world.lake.table("lake.ops.rolling").append([row], **lease.properties)
+    assert "of 2026-01-08, 2026-01-10" in world.said[-1]
+    found = {one.partition: one.basis for one in world.client.stale(ROLLING, "2026-01-08", "2026-01-11").partitions}
+    assert found == {"2026-01-08": "time", "2026-01-09": "reported", "2026-01-10": "time"}
+
+
+@pytest.mark.parametrize("first_out", ["early", "late"])
+def test_of_two_calls_of_a_job_at_once_only_the_one_that_read_first_reports(make: Make, first_out: str) -> None:
+    """Whose rows are there is not known: rather stale by what was read first than current by what was read last."""
+    world = make()
+    calls = {
+        name: world.client.writing("lake.ops.rolling", ["2026-01-10"], name="nightly", report=True)
+        for name in ("early", "late")
+    }
+    lease = calls["early"].__enter__()
+    write(world, {"2026-01-10": 4})
+    calls["late"].__enter__()
+    write_output(world, "2026-01-10", **lease.properties)  # both call themselves nightly
+    for name in (first_out, *calls.keys() - {first_out}):
+        calls[name].__exit__(None, None, None)
+    assert any("held a lease on the same partitions" in text for text in world.said)
+    assert why(world, "2026-01-10")[0][:2] == ("days", "reported")
+
+
 @pytest.mark.parametrize(
     "late, why",
     [

@@ -7,6 +7,7 @@ from sabotage.plant import Plant
 STALE = "tests/protocol/test_stale.py::test_"
 LATE = "tests/protocol/test_late.py::test_"
 JUDGE = "tests/unit/staleness/test_judgement.py::test_"
+INPUT = "tests/unit/engines/test_iceberg_metadata.py::test_"
 COUNTED = "tests/unit/ledger/test_standing.py::test_"
 
 IN_STALENESS = (
@@ -79,10 +80,45 @@ IN_STALENESS = (
     Plant(
         "a live job reports inputs that changed while it worked",
         "live_writers/input_report.py",
-        '        return "the job committed nothing to the partitions"\n',
-        '        return "the job committed nothing to the partitions"\n'
-        "    reading = read_for_report(workspace, target.table, reading.partitions)\n",
+        '        return f"{nothing}: the job committed nothing to the partitions"\n',
+        '        return f"{nothing}: the job committed nothing to the partitions"\n'
+        '    reading = read_for_report(workspace, target.table, reading.partitions, "")\n',
         (f"{STALE}a_change_while_a_live_job_works_is_not_lost",),
+    ),
+    Plant(
+        "a live job reports partitions that it only named",
+        "live_writers/input_report.py",
+        "    return {*writers} <= {one.snapshot_id for one in history.commits}\n",
+        "    return True\n",
+        (f"{STALE}a_report_is_about_partitions_that_the_job_wrote_whole",),
+    ),
+    Plant(
+        "the call of a live job that lost reports what it read for the rows of the other",
+        "live_writers/input_report.py",
+        "    if reading.beside:\n",
+        "    if False:\n",
+        (f"{STALE}of_two_calls_of_a_job_at_once_only_the_one_that_read_first_reports",),
+    ),
+    Plant(
+        "a program that failed reports what it left as computed",
+        "cli/commands/live.py",
+        "    if code:\n",
+        "    if False:\n",
+        ("tests/unit/live_writers/test_report_command.py::test_a_program_that_failed_reports_nothing",),
+    ),
+    Plant(
+        "rows of an input in files of an older spec are never compared",
+        "engines/iceberg/metadata/data_files.py",
+        "        if key in totals or name in shared.totals:\n",
+        "        if key in totals:\n",
+        (f"{INPUT}rows_in_files_of_an_older_spec_belong_to_every_day_that_they_may_be_in",),
+    ),
+    Plant(
+        "delete files of another spec do not belong to what was read",
+        "engines/iceberg/metadata/data_files.py",
+        "                for name in shared.add(entry, file, here, text):\n",
+        "                for name in shared.add(entry, file, here, text) if not entry.content else ():\n",
+        (f"{INPUT}delete_files_of_another_spec_belong_to_what_is_read",),
     ),
     # -------------------------------------------------------------------------------------------- standing approvals
     Plant(

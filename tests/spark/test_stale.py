@@ -67,3 +67,23 @@ def test_two_overwritten_days_make_four_partitions_stale_until_they_are_publishe
     assert find(world) == []
     world.sql(f"DELETE FROM {RAW} WHERE day = DATE '{world.days[7]}'")
     assert find(world) == [world.days[7]]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_change_in_files_of_an_older_spec_is_seen(make_world: Make) -> None:
+    """Rows that were written before the input was partitioned belong to what is read; days elsewhere do not."""
+    world = make_world(days=6, product=PRODUCT, transform=TRANSFORM, history=False)
+    world.sql(
+        f"CREATE TABLE {RAW} (day DATE, amount INT) USING iceberg TBLPROPERTIES ('write.delete.mode'='merge-on-read')"
+    )
+    for days in (world.days[:2], world.days[4:]):
+        rows = ", ".join(f"(DATE '{day}', {n})" for n, day in enumerate(days, 1))
+        world.sql(f"INSERT INTO {RAW} SELECT /*+ COALESCE(1) */ * FROM VALUES {rows}")
+    world.sql(f"ALTER TABLE {RAW} ADD PARTITION FIELD day")
+    world.sql(f"INSERT INTO {RAW} VALUES (DATE '{world.days[2]}', 3), (DATE '{world.days[3]}', 4)")
+    world.to("published")
+    assert find(world) == []
+    world.sql(f"DELETE FROM {RAW} WHERE day = DATE '{world.days[0]}'")
+    assert find(world)[0] == world.days[0]
+    assert world.client.plan("fin.sales", stale=True, reason="late", as_="ana").partitions

@@ -113,11 +113,10 @@ def acquire_write_lease(
     lease = Lease(target.table, wanted, workspace, token, owner.name)
     try:
         with _keep_lease_alive(lease):
-            reading = read_for_report(workspace, target.table, wanted) if report else None
+            reading = read_for_report(workspace, target.table, wanted, token) if report else None
             yield lease
-            why = record_report(workspace, actor, reading, owner.name) if reading else ""
-            if why:
-                workspace.narrate(f"what {owner.name} read was not recorded: {why}")
+            if reading and (missing := record_report(workspace, actor, reading, owner.name)):
+                workspace.narrate(missing)
     finally:
         with suppress(EngineError):  # if the ledger is unavailable, the lease expires by itself
             workspace.ledger.freezes.end_live_write(token)

@@ -68,9 +68,17 @@ def append(table: Table, *rows: Mapping[str, Any]) -> Table:
     return table
 
 
-def data_file(path: str, partition: tuple[Any, ...], rows: int, spec_id: int, **metrics: Any) -> DataFile:
+def data_file(
+    path: str,
+    partition: tuple[Any, ...],
+    rows: int,
+    spec_id: int,
+    *,
+    content: DataFileContent = DataFileContent.DATA,
+    **metrics: Any,
+) -> DataFile:
     made = DataFile.from_args(
-        content=DataFileContent.DATA,
+        content=content,
         file_path=path,
         file_format=FileFormat.PARQUET,
         partition=Record(*partition),

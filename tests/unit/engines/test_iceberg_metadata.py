@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.conversions import to_bytes
+from pyiceberg.manifest import DataFileContent
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.transforms import (
@@ -486,3 +487,56 @@ def test_announced_rows_are_read_from_the_table_that_is_named(lake: Lake, tmp_pa
         wrong = Completeness(rows_from=f"lake.fin.batches.{column}")
         with pytest.raises(UsageError, match=said):
             lake.reader.read_announced(source(complete=wrong), Grain.DAY, asked)
+
+
+def test_rows_in_files_of_an_older_spec_belong_to_every_day_that_they_may_be_in(lake: Lake):
+    """After monthly → daily evolution such a day has rows and a fingerprint, which changes when the file goes."""
+    table = lake.create("t", ("at", MonthTransform()), rows=[on("2026-01-05"), on("2026-01-07")])
+    with table.update_spec() as update:
+        update.remove_field("p0")
+        update.add_field("at", DayTransform(), "daily")
+    append(table, on("2026-01-06"))
+    days = ["2026-01-05", "2026-01-06", "2026-01-07", "2026-01-08"]
+    before = lake.reader.read_input(source(), Grain.DAY, days)
+    assert {name: size.files for name, size in before.partitions.items()} == {
+        "2026-01-05": 1, "2026-01-06": 2, "2026-01-07": 1
+    }  # fmt: skip
+    old = next(task.file for task in table.scan().plan_files() if task.file.record_count == 2)
+    with table.transaction() as tx, tx.update_snapshot().overwrite() as change:
+        change.delete_data_file(old)
+    after = lake.reader.read_input(source(), Grain.DAY, days)
+    assert set(after.partitions) == {"2026-01-06"}
+    assert after.partitions["2026-01-06"].fingerprint != before.partitions["2026-01-06"].fingerprint
+
+
+def test_a_fingerprint_of_an_input_does_not_depend_on_what_else_is_asked_for(lake: Lake):
+    """Months of an older spec belong to their own days, however long the range is."""
+    table = lake.create("t", ("at", MonthTransform()), rows=[on("2025-06-05"), on("2025-06-06")])
+    append(table, on("2026-01-05"), on("2026-01-07"))
+    with table.update_spec() as update:
+        update.remove_field("p0")
+        update.add_field("at", DayTransform(), "daily")
+    append(table, on("2026-01-06"))
+    alone = lake.reader.read_input(source(), Grain.DAY, ["2026-01-06"]).partitions
+    together = lake.reader.read_input(source(), Grain.DAY, ["2025-06-05", "2026-01-06"]).partitions
+    assert alone["2026-01-06"].fingerprint == together["2026-01-06"].fingerprint
+
+
+def test_delete_files_of_another_spec_belong_to_what_is_read(lake: Lake):
+    """A global delete may hide rows of every day; a day without rows does not come to be by it."""
+    table = lake.create("t", rows=[on("2026-01-05")])
+    with table.update_spec() as update:
+        update.add_field("at", DayTransform(), "daily")
+    append(table, on("2026-01-06"))
+    days = ["2026-01-05", "2026-01-06", "2026-01-07"]
+    before = lake.reader.read_input(source(), Grain.DAY, days).partitions
+    with table.update_spec() as update:
+        update.remove_field("daily")
+    hidden = data_file(f"{table.location()}/delete.parquet", (), 1, 0, content=DataFileContent.EQUALITY_DELETES)
+    with table.transaction() as tx, tx.update_snapshot().fast_append() as change:
+        change.append_data_file(hidden)
+    with table.update_spec() as update:
+        update.add_field("at", DayTransform(), "daily")
+    after = lake.reader.read_input(source(), Grain.DAY, days).partitions
+    assert set(before) == set(after) == set(days[:2])
+    assert all(before[name].fingerprint != after[name].fingerprint for name in days[:2])

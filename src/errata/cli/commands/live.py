@@ -61,18 +61,33 @@ def live_write(
 
     Returns the program's exit code, or 3 without starting it when a correction freezes the partitions. A correction
     that starts in the meantime waits until the program has ended. With --report, the commits of the program must say
-    who made them: snapshot property errata.live, or an application name, equal to --name.
+    who made them: snapshot property errata.live, or an application name, equal to --name. A program that fails reports
+    nothing.
 
     Example: errata live write lake.fin.daily_revenue --partitions 2026-03-01 -- spark-submit daily.py 2026-03-01
     """
-    with session.client() as client, client.writing(
-        table, partitions, wait=wait, name=name or program[0], report=report, as_=session.person
-    ):  # fmt: skip
-        return _run_program(program)
+    try:
+        with session.client() as client, client.writing(
+            table, partitions, wait=wait, name=name or program[0], report=report, as_=session.person
+        ):  # fmt: skip
+            _run_program(program)
+    except _ProgramFailed as failure:
+        if report:
+            session.narrate(f"what it read was not recorded: the program failed with exit code {failure.code}")
+        return failure.code
+    return 0
 
 
-def _run_program(program: list[str]) -> int:
-    """Run a program and return its exit code; a request to end this process also ends the program."""
+class _ProgramFailed(Exception):
+    """The program ended with this exit code; leaving the lease with an exception keeps its report back."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def _run_program(program: list[str]) -> None:
+    """Run a program and raise if it fails; a request to end this process also ends the program."""
     try:
         child = subprocess.Popen(program)  # what the person typed, without a shell
     except OSError as error:
@@ -85,7 +100,8 @@ def _run_program(program: list[str]) -> int:
         child.terminate()
         child.wait()
         raise
-    return code if code >= 0 else 128 - code  # ended by a signal: the shell's convention
+    if code:
+        raise _ProgramFailed(code if code > 0 else 128 - code)  # ended by a signal: the shell's convention
 
 
 def _render_unfrozen(view: FrozenView, width: int) -> list[str]:

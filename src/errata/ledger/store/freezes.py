@@ -172,6 +172,16 @@ class LiveWrites(Store):
         """End a lease. Idempotent."""
         self._database.write(lambda tx: tx.conn.execute(live_write.delete().where(live_write.c.token == token)))
 
+    def find_live_writes(self, table: str, partitions: Collection[str], *, beside: str) -> tuple[LiveWriteRecord, ...]:
+        """Leases of other live jobs that are held now and share a partition with these; ``beside`` is one's own."""
+
+        def work(conn: Connection) -> tuple[LiveWriteRecord, ...]:
+            now_ms = self._database.clock(conn)[1]
+            found = _load_live_writes(conn, table, partitions)
+            return tuple(one for one in found if one.lease_until > now_ms and one.token != beside)
+
+        return self._read(work)
+
     def live_writes(self, table: str) -> tuple[LiveWriteRecord, ...]:
         """Leases of live jobs on a table, expired or not, oldest first."""
         return self._read(lambda conn: _load_live_writes(conn, table, ()))

@@ -151,7 +151,7 @@ def scan_input(
     wanted = {place.covering_interval(name) for name in partitions}
     totals: dict[str, list[int]] = {}
     files: dict[str, list[tuple[str, int]]] = {}
-    shared: list[tuple[str, int]] = []
+    shared = _SharedFiles(ColumnBounds(table.schema(), column, grain), partitions)
     deleted: set[str] = set()
     oldest = _OldestPartition(grain)
     span = None if NULL in partitions or not partitions else (min(partitions), max(partitions))
@@ -159,11 +159,14 @@ def scan_input(
         here = places.get(manifest.partition_spec_id)
         if here and _is_outside(manifest, here, span, oldest):
             continue
-        for value, entry, _ in _iterate_entries(table, manifest, here):
-            key = here.text(value) if here and (here.is_exact or here.stored is place.stored) else None
-            key = place.covering_interval(key) if key else None
+        for value, entry, file in _iterate_entries(table, manifest, here):
+            text = here.text(value) if here else None
+            # an interval of another width than the current spec's tells a partition only if it lies within one
+            is_told = here is not None and (here.is_exact or here.stored is place.stored)
+            key = place.covering_interval(text) if text and is_told else None
             if key is None:
-                shared.append((entry.path, entry.rows))
+                for name in shared.add(entry, file, here, text):
+                    oldest.observe_partition(name)
                 continue
             if is_unnameable(grain, key):
                 continue
@@ -172,11 +175,47 @@ def scan_input(
                 _add_to_totals(totals, key, entry)
                 files.setdefault(key, []).append((entry.path, entry.rows))
                 deleted |= {key} if entry.content else set()
-    is_counted = place.is_exact and not shared
-    uncounted = {name for name in partitions if not is_counted or place.covering_interval(name) in deleted}
+    uncounted = {
+        name
+        for name in partitions
+        if not place.is_exact or name in shared.files or place.covering_interval(name) in deleted
+    }
     note = "" if place.stored is grain else f"partitioned by {place.stored}, read by {grain}"
     sizes = _map_to_partitions(place, partitions, totals, files, shared)
     return LiveInput(sizes, None, oldest.text, note, frozenset(uncounted))
+
+
+class _SharedFiles:
+    """Files of other specs that do not give one partition, each with every requested partition that it may concern.
+
+    A file belongs to a partition by its own interval and bounds, never by what else is requested: a fingerprint is
+    compared with one that was read for another range.
+    """
+
+    def __init__(self, bounds: ColumnBounds, partitions: Sequence[str]) -> None:
+        self._bounds, self._partitions = bounds, partitions
+        self._inside: dict[tuple[Grain, str], Sequence[str]] = {}
+        self.files: dict[str, list[tuple[str, int]]] = {}
+        self.totals: dict[str, list[int]] = {}  # of partitions that may have rows in them
+
+    def add(self, entry: LiveFile, file: Any, place: SpecField | None, interval: str | None) -> Sequence[str]:
+        """Note a file; returns the partitions that may have rows in it."""
+        names = self._list_inside(place, interval)
+        if entry.content == 0:
+            names = self._bounds.span(file).filter_possible(names)
+        for name in names:
+            self.files.setdefault(name, []).append((entry.path, entry.rows))
+            if entry.content == 0:
+                _add_to_totals(self.totals, name, entry, len(names))
+        return names if entry.content == 0 else ()
+
+    def _list_inside(self, place: SpecField | None, interval: str | None) -> Sequence[str]:
+        if place is None or interval is None:
+            return self._partitions
+        key = place.stored, interval
+        if key not in self._inside:
+            self._inside[key] = _partitions_inside(place, interval, self._partitions)
+        return self._inside[key]
 
 
 class _OldestPartition:
@@ -196,19 +235,22 @@ def _map_to_partitions(
     partitions: Sequence[str],
     totals: Mapping[str, list[int]],
     files: Mapping[str, list[tuple[str, int]]],
-    shared: Sequence[tuple[str, int]],
+    shared: _SharedFiles,
 ) -> dict[str, PartitionSize]:
-    prints = {key: fingerprint_files([*listed, *shared]) for key, listed in files.items()}
+    prints = {key: fingerprint_files(listed) for key, listed in files.items()}
     sharers: dict[str, int] = {}
     if not place.is_exact:
         for name in partitions:
             sharers[place.covering_interval(name)] = sharers.get(place.covering_interval(name), 0) + 1
     mapped = {}
     for name in partitions:
-        key = place.covering_interval(name)
-        if key in totals:
-            rows, size, count = (number // sharers.get(key, 1) for number in totals[key])
-            mapped[name] = PartitionSize(rows, size, count, prints[key])
+        key, more = place.covering_interval(name), shared.totals.get(name, (0, 0, 0))
+        if key in totals or name in shared.totals:
+            own = (number // sharers.get(key, 1) for number in totals.get(key, (0, 0, 0)))
+            rows, size, count = (one + other for one, other in zip(own, more, strict=True))
+            held = shared.files.get(name)
+            found = fingerprint_files([*files.get(key, ()), *held]) if held else prints[key]
+            mapped[name] = PartitionSize(rows, size, count, found)
     return mapped
 
 
