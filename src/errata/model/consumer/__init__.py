@@ -7,4 +7,5 @@ watermark     how far an incremental job has read, and where it starts again
 outbox        what is owed, by which key, and in which order it is paid
 checkpoint    a checkpoint of a streaming query
 stream        where a stream stops, and how a copy of its checkpoint brings it past a publication
+readiness     may a partition be read now, and at which snapshot
 """
