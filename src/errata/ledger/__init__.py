@@ -7,6 +7,7 @@ it as well) and writes every change together with its audit entry.
 
     records    frozen values that the ledger returns
     outbox     what is owed after a decision or a commit, and its payment
+    readiness  holds of consumers, and what decides whether partitions are ready
     store      runs, chunks, approvals, candidates, releases, publications, … one module each
     audit      the hash chain, the check of rows against it, excerpts for evidence
     privacy    pseudonyms of people and text that can be erased
@@ -31,6 +32,8 @@ from errata.ledger.db.migrate import find_missing_triggers
 from errata.ledger.outbox.payments import Outbox
 from errata.ledger.privacy.people import People
 from errata.ledger.privacy.pseudonyms import WrappingKeyLoader
+from errata.ledger.readiness.holds import Holds
+from errata.ledger.readiness.partition_claims import PartitionClaims
 from errata.ledger.records import (
     AcceptanceRecord,
     AttemptRecord,
@@ -79,6 +82,7 @@ from errata.ledger.store.standing import StandingApprovals
 from errata.ledger.store.wave_states import Waves
 from errata.ledger.store.workers import current_owner, is_owner_dead
 from errata.model.approval import ApprovalRecord
+from errata.model.consumer.hold import HoldRecord
 
 __all__ = [
     "REBASE",
@@ -93,6 +97,7 @@ __all__ = [
     "ErasedRecord",
     "FreezeRecord",
     "HazardRecord",
+    "HoldRecord",
     "Ledger",
     "LiveWriteRecord",
     "MemberRecord",
@@ -139,6 +144,8 @@ class Ledger:
         self.outbox = Outbox(database)
         self.guards = TableGuards(database)
         self.freezes = LiveWrites(database)
+        self.holds = Holds(database)
+        self.readiness = PartitionClaims(database)
         self.rebases = Rebases(database)
         self.campaigns = Campaigns(database)
         self.members = CampaignMembers(database)

@@ -95,6 +95,7 @@ class LedgerLog:
             detail=detail,
             lease_seconds=write_lease(),
             actor=self.actor,
+            consumers=(),
             release=self.release,
             base_snapshot_id=str(detail.get("base_snapshot_id") or "") or None,
             owner=current_owner(),

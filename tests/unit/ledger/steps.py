@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from errata.canonical import canonical_bytes, sha256, to_plain
-from errata.ledger import AttemptRecord, Ledger, Owner, PublicationRecord, RunRecord, VerdictRecord
+from errata.ledger import AttemptRecord, HoldRecord, Ledger, Owner, PublicationRecord, RunRecord, VerdictRecord
 from errata.ledger.store.standing import use_standing
 from errata.model.approval import QuorumStatus
 from errata.model.audit import Actor
 from errata.model.campaign.derivation import derive_manifest
+from errata.model.consumer.declaration import Hold
+from errata.model.consumer.hold import HoldRequest
 from errata.model.consumer.outbox import Owed
 from errata.model.manifest import Chunk
 from errata.model.run import ANSWERED, RunState
@@ -121,6 +124,7 @@ def intend(
     lease: float = 60.0,
     release: Mapping[str, object] | None = None,
     owes: Sequence[Owed] = (),
+    consumers: Sequence[str] = (),
 ) -> PublicationRecord:
     return ledger.publications.intend(
         run_id,
@@ -132,9 +136,24 @@ def intend(
         detail={"remove": {}, "add": {day: [] for day in days}, "with_deletes": []},
         lease_seconds=lease,
         actor=BO,
+        consumers=consumers,
         release=release or ({"snapshot_id": "1"} if kind == "publish" else None),
         owes=owes,
     )
+
+
+def hold(
+    ledger: Ledger,
+    run_id: str = "bf-1",
+    days: Sequence[str] = DAYS,
+    consumer: str = "dashboard",
+    wave: int = 1,
+    **terms: Any,
+) -> HoldRecord:
+    """A hold of one consumer: ten minutes of notice, two hours at most."""
+    wanted = HoldRequest(consumer, Hold(**{"on_timeout": "stop", "before_seconds": 600, **terms}))
+    opened = ledger.holds.open(run_id, (wanted,), wave=wave, partitions=days, snapshot_id="10", actor=BO)
+    return opened[0]
 
 
 def settle(ledger: Ledger, pub: PublicationRecord, outcome: str = "committed") -> PublicationRecord:

@@ -36,6 +36,7 @@ from unit.ledger.steps import (
     adopt,
     bring,
     cover,
+    hold,
     intend,
     judge,
     manifest_bytes,
@@ -70,6 +71,7 @@ def full(ledger: Ledger) -> Ledger:
     ledger.freezes.begin_live_write("t", "lake.other", DAYS, ALIVE, 60)
     ledger.freezes.open_freeze("bf-1", DAYS, idle_seconds=60, most_seconds=600, actor=ANA)
     ledger.freezes.grant_freeze("bf-1", ANA)
+    hold(ledger)
     publish(ledger, "bf-1", DAYS[:2])
     ledger.outbox.owe("bf-1", "c", [Owed(Effect.TELL, "published", "bi")], ANA)
     roll_back(ledger, "bf-1", DAYS[:1])

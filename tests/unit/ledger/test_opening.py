@@ -198,7 +198,7 @@ def test_migrating_again_keeps_the_rows_and_renews_the_rules(ledger: Ledger, dat
         plan(again, "bf-2")
 
 
-_NEWER = ("outbox_item", "campaign_step", "member_approval", "campaign_approval", "campaign")
+_NEWER = ("hold", "outbox_item", "campaign_step", "member_approval", "campaign_approval", "campaign")
 NEWER_TABLES = tuple(f"DROP TABLE {name}" for name in (*_NEWER, "standing_use", "standing_decision", "standing"))
 """What an earlier schema does not have."""
 

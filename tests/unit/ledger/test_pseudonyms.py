@@ -42,7 +42,16 @@ def decided(ledger: Ledger) -> None:
     )  # fmt: skip
     publish(ledger, "bf-1")
     pub = ledger.publications.intend(
-        "bf-1", "rollback", DAYS, table=TABLE, person=WHO.person, reason=WORDS, detail={}, lease_seconds=60, actor=WHO
+        "bf-1",
+        "rollback",
+        DAYS,
+        table=TABLE,
+        person=WHO.person,
+        reason=WORDS,
+        detail={},
+        lease_seconds=60,
+        actor=WHO,
+        consumers=(),
     )
     settle(ledger, pub)
     ledger.audit.record_refusal("bf-1", WHO, "approve", f"{WHO.person} may not: {WORDS}")

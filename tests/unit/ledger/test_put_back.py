@@ -59,7 +59,7 @@ def test_a_publication_that_the_table_has_is_recorded_under_its_own_id(url: str,
     with Ledger.open(older) as ledger:
         found = ledger.publications.intend(
             "bf-1", "publish", DAYS, table=TABLE, person="bo", reason="because", detail={}, lease_seconds=60, actor=BO,
-            release={"snapshot_id": "1"}, found_id=lost.pub_id,
+            consumers=(), release={"snapshot_id": "1"}, found_id=lost.pub_id,
         )  # fmt: skip
         done = settle(ledger, found)
         assert (done.pub_id, done.n, done.state) == (lost.pub_id, 1, PublicationState.COMMITTED)

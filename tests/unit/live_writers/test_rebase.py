@@ -58,7 +58,7 @@ def test_commits_that_have_expired_are_known_by_the_ledger(workspace: Office):
     made = workspace.ledger.publications.intend(
         other.run_id, "publish", DAYS[:1], table=workspace.run.table, person="bo", reason="", detail={},
         lease_seconds=60,
-        actor=ANA,
+        actor=ANA, consumers=(),
     )  # fmt: skip
     workspace.ledger.publications.settle(made.pub_id, "committed", actor=ANA, snapshot_id="7", data_files_written=0)
     conflict = conflict_error("publish", workspace.run.run_id, "p", Grain.DAY, DAYS, {DAYS[0]: ()}, "live_wins")

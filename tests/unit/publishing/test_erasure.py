@@ -142,7 +142,7 @@ def test_an_earlier_version_that_holds_someone_on_the_list_is_not_shown_again(tm
     for run_id, days in ((earlier.run_id, DAYS[:1]), (place.run.run_id, DAYS)):
         made = place.ledger.publications.intend(
             run_id, "publish", days, table=place.run.table, person="bo", reason="", detail={}, lease_seconds=60,
-            actor=ANA,
+            actor=ANA, consumers=(),
         )  # fmt: skip
         place.ledger.publications.settle(made.pub_id, "committed", actor=ANA, snapshot_id="7", data_files_written=0)
     listed.suppress("ann", *DAYS)

@@ -73,7 +73,7 @@ class Place:
         self.house.judged()
         made = self.house.ledger.publications.intend(
             self.run, "publish", DAYS, table=TABLE, person="bo", reason="",
-            detail=Intent("publish", DAYS, "").to_dict(), lease_seconds=60, actor=ANA,
+            detail=Intent("publish", DAYS, "").to_dict(), lease_seconds=60, actor=ANA, consumers=(),
         )  # fmt: skip
         return made.pub_id
 

@@ -17,8 +17,7 @@ RowKey = tuple[Any, ...]
 TABLES = (
     "run", "verdict", "warning_acceptance", "released", "fact", "guard", "candidate", "publication",
     "publication_detail", "acceptance", "hazard", "chunk", "attempt", "standing", "standing_decision",
-    "standing_use", "campaign", "campaign_approval", "member_approval", "campaign_step",
-    "outbox_item",
+    "standing_use", "campaign", "campaign_approval", "member_approval", "campaign_step", "outbox_item", "hold",
 )  # fmt: skip
 """Tables whose every row follows from the log, except that planned chunks follow from the manifest."""
 
@@ -301,6 +300,24 @@ def _replay_outbox(account: AuditReplay, entry: ReplayEntry) -> None:
         account.put("outbox_item", (item["id"],), entry.seq, **(named | told))
 
 
+def _replay_hold(account: AuditReplay, entry: ReplayEntry) -> None:
+    key, what = (entry.body["hold"],), entry.what
+    if what == "opened":
+        told = entry.pick_fields(
+            "n", "wave", "consumer", "partitions", "snapshot_id", "acknowledge", "on_timeout", "notice_until", "until"
+        )
+        told |= {"table_name": entry.body["table"], "run_id": entry.run, "opened_at": entry.at, "state": "open"}
+        told |= dict.fromkeys(("acknowledged_by", "acknowledged_at", "skipped_by", "ended_at"))
+        account.put("hold", key, entry.seq, **told)
+    elif what == "skipped":
+        account.put("hold", key, entry.seq, skipped_by=entry.body["person"])
+    elif what == "acknowledged":
+        told = {"acknowledged_by": entry.body["person"], "acknowledged_at": entry.at}
+        account.put("hold", key, entry.seq, state=what, **told)
+    else:
+        account.put("hold", key, entry.seq, state=what, **({"ended_at": entry.at} if what == "ended" else {}))
+
+
 _REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
     "run.planned": _replay_plan,
     "run.approved": _replay_approval,
@@ -329,5 +346,6 @@ _REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
     "campaign.": _replay_campaign,
     "step.": _replay_step,
     "outbox.": _replay_outbox,
+    "hold.": _replay_hold,
 }
 """By action, or by its prefix up to the first dot."""

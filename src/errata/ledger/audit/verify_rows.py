@@ -165,6 +165,7 @@ _KEYS: dict[str, Callable[[Row[Any]], RowKey]] = {
     "member_approval": lambda row: (row.run_id,),
     "campaign_step": lambda row: (row.audit_seq,),
     "outbox_item": lambda row: (row.item_id,),
+    "hold": lambda row: (row.hold_id,),
 }
 """Key of each table's rows as the replay uses it."""
 
@@ -201,6 +202,7 @@ _DERIVED_VALUES: tuple[tuple[Table, str, Callable[[Row[Any]], Any]], ...] = (
     (definition.candidate, "detail", lambda row: _digest_json(row.detail)),
     (definition.fact, "value", lambda row: _parse_json(row.value)),
     (definition.outbox_item, "result", lambda row: _parse_json(row.result)),
+    (definition.hold, "partitions", lambda row: _parse_json(row.partitions)),
 )
 
 

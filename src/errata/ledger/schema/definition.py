@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from errata.ledger.privacy.pseudonyms import PersonalJson, PersonName, SealedText
 
-KNOWN_VERSIONS = ("0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014")
+KNOWN_VERSIONS = ("0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015")
 LATEST_VERSION = KNOWN_VERSIONS[-1]
 
 PARTIAL_INDEXES = {
@@ -553,4 +553,34 @@ outbox_item = Table(
     Index("ix_outbox_item_run_id", "run_id", "state", "queue"),
     Index("ix_outbox_item_table_name", "table_name", "state", "queue"),
     Index("ix_outbox_item_pub_id", "pub_id"),
+)
+
+# the time that a consumer gets before a publication
+hold = Table(
+    "hold",
+    metadata,
+    Column("hold_id", Text, primary_key=True),
+    Column("run_id", Text, ForeignKey("run.run_id"), nullable=False),
+    Column("n", Integer, nullable=False),
+    Column("wave", Integer, nullable=False),  # 0: the whole run
+    Column("consumer", Text, nullable=False),  # empty: readers of the ready table
+    Column("table_name", Text, nullable=False),
+    Column("partitions", Text, nullable=False),
+    Column("snapshot_id", Text),
+    Column("acknowledge", Integer, nullable=False),
+    Column("on_timeout", Text, nullable=False),
+    Column("opened_at", Text, nullable=False),
+    Column("notice_until", BigInteger, nullable=False),
+    Column("until", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("acknowledged_by", PersonName),
+    Column("acknowledged_at", Text),
+    Column("skipped_by", PersonName),
+    Column("ended_at", Text),
+    _audit_seq_column(),
+    UniqueConstraint("run_id", "n"),
+    CheckConstraint("acknowledge IN (0, 1)", name="acknowledge"),
+    CheckConstraint("on_timeout IN ('go', 'stop')", name="on_timeout"),
+    Index("ix_hold_consumer", "consumer", "state"),
+    Index("ix_hold_table_name", "table_name", "state"),
 )

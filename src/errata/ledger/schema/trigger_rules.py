@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Literal
 
 from errata.ledger.records import CandidateState
+from errata.model.consumer.hold import HOLD_MOVES
 from errata.model.consumer.outbox import ITEM_MOVES
 from errata.model.kind import CHECKING_KINDS
 from errata.model.run import ATTEMPT_MOVES, CHUNK_MOVES, FINAL, PUBLICATION_MOVES, RUN_MOVES
@@ -32,6 +33,7 @@ NEVER_DELETED = (
     "frozen_scope",
     "hazard",
     "outbox_item",
+    "hold",
     "publication",
     "run",
     "subject",
@@ -76,6 +78,7 @@ def iterate_transitions() -> Iterator[tuple[str, str, str]]:
         "publication": dict(PUBLICATION_MOVES.items()),
         "candidate": dict(CANDIDATE_MOVES.items()),
         "outbox_item": dict(ITEM_MOVES.items()),
+        "hold": dict(HOLD_MOVES.items()),
     }
     for kind, moves in tables.items():
         for state, targets in moves.items():
@@ -102,6 +105,8 @@ _FIXED_COLUMNS = {
     "publication": "pub_id run_id n kind table_name partitions person reason undo_branch release previous_run_state "
     "intended_at",
     "hazard": "pub_id table_name snapshot_id opened_at",
+    "hold": "hold_id run_id n wave consumer table_name partitions snapshot_id acknowledge on_timeout opened_at "
+    "notice_until until",
     "frozen_scope": "run_id table_name opened_at most_until",
     "live_write": "token table_name partitions owner started_at",
     "campaign": "campaign_id digest product planned_by reason planned_at valid_until supersedes",
@@ -116,7 +121,7 @@ def _iterate_fixed_columns() -> Iterator[Constraint]:
 
 
 def _iterate_moves() -> Iterator[Constraint]:
-    for table in ("chunk", "attempt", "publication", "candidate", "outbox_item"):
+    for table in ("chunk", "attempt", "publication", "candidate", "outbox_item", "hold"):
         unknown = f"NEW.state <> OLD.state AND {_unknown_move_sql(table)}"
         yield Constraint(f"{table}_move", table, "update", unknown, "this move is not allowed")
 
@@ -446,6 +451,38 @@ _TABLE_CONSTRAINTS = (
         "update",
         "(OLD.seq IS NOT NULL AND NEW.seq $differs OLD.seq) OR (NEW.state = 'owed' AND NEW.seq IS NULL)",
         "its place in the order is fixed when it becomes owed",
+    ),
+    Constraint(
+        "hold_start",
+        "hold",
+        "insert",
+        "NEW.state <> 'open' OR NEW.acknowledged_by IS NOT NULL OR NEW.acknowledged_at IS NOT NULL"
+        f" OR NEW.skipped_by IS NOT NULL OR NEW.ended_at IS NOT NULL OR NOT EXISTS ({_NEWEST})",
+        "a hold starts as open, with its audit entry",
+    ),
+    Constraint(
+        "hold_taken",
+        "hold",
+        "insert",
+        "NEW.consumer <> '' AND EXISTS (SELECT 1 FROM hold WHERE consumer = NEW.consumer"
+        " AND state IN ('open', 'acknowledged'))",
+        "a consumer has one hold at a time",
+    ),
+    Constraint(
+        "hold_audited",
+        "hold",
+        "update",
+        f"NOT EXISTS ({_NEWEST} AND seq > OLD.audit_seq)",
+        "a change needs its audit entry",
+    ),
+    Constraint(
+        "hold_acknowledged",
+        "hold",
+        "update",
+        "(OLD.acknowledged_by IS NOT NULL AND NEW.acknowledged_by $differs OLD.acknowledged_by)"
+        " OR (NEW.state = 'acknowledged' AND NEW.acknowledged_by IS NULL)"
+        " OR (NEW.acknowledged_by IS NOT NULL AND OLD.acknowledged_by IS NULL AND NEW.state <> 'acknowledged')",
+        "acknowledged once, by someone",
     ),
     Constraint(
         "hazard_closed", "hazard", "update", "OLD.closed_at IS NOT NULL OR NEW.closed_at IS NULL", "closed once"

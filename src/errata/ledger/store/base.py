@@ -18,6 +18,7 @@ from errata.canonical import canonical_bytes
 from errata.errors import ErrataError, NotFound, StateRefused
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Database, Tx
+from errata.ledger.readiness.hold_rows import end_holds
 from errata.ledger.records import RunRecord
 from errata.ledger.schema.definition import run as run_table
 from errata.ledger.store.freeze_end import lift_freeze
@@ -37,6 +38,7 @@ _COMMAND_NAMES = {
     "run.expired": "expiry",
     "run.rebased": "rebase",
     "freeze.opened": "freeze",
+    "hold.opened": "publish",
     "candidate.intended": "validate",
     "publish.intended": "publish",
     "rollback.intended": "rollback",
@@ -124,6 +126,7 @@ def move_run(
     )
     if to in FREEZE_END_STATES:
         lift_freeze(tx, run.run_id, actor, to.value)
+        end_holds(tx, run.run_id, actor, to.value)
     return find_run(tx.conn, run.run_id)
 
 

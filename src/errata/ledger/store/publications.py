@@ -8,7 +8,7 @@ of all runs concerned and the audit entries in one transaction.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from errata.errors import ScopeLocked, StateRefused, UsageError
 from errata.ledger.audit.chain import append_entry, load_entries
 from errata.ledger.db.database import Tx
 from errata.ledger.outbox.items import settle_owed, write_owed
+from errata.ledger.readiness.holds import end_settled_holds, require_held
 from errata.ledger.records import Owner, PartitionState, PublicationRecord, RunRecord, WaveRecord
 from errata.ledger.schema.definition import hazard, publication, publication_detail, scope_lock
 from errata.ledger.store.base import Refusal, Store, find_run, move_run, require_state, to_json_text
@@ -79,6 +80,7 @@ class Publications(Store):
         detail: Mapping[str, Any],
         lease_seconds: float,
         actor: Actor,
+        consumers: Collection[str],
         release: Mapping[str, Any] | None = None,
         base_snapshot_id: str | None = None,
         owner: Owner | None = None,
@@ -87,6 +89,7 @@ class Publications(Store):
     ) -> PublicationRecord:
         """Lock the partitions and record what is about to be committed; a publish moves the run to publishing.
 
+        ``consumers`` are those that must be held; without their holds the intent is refused.
         ``found_id`` is the id of a publication that is on the table but missing in this ledger (default: a new id).
         ``owes`` is what follows if it lands.
         """
@@ -103,6 +106,7 @@ class Publications(Store):
             require_release(tx.conn, run, release)
             require_not_stopped(tx, run, release)
             require_pause_elapsed(tx, run, release)
+            require_held(tx, run, kind, consumers, partitions)
             if kind == "publish" and found_id is None:
                 require_member(tx.conn, run)
             last = tx.conn.execute(select(func.max(publication.c.n)).where(publication.c.run_id == run_id)).scalar()
@@ -209,6 +213,7 @@ class Publications(Store):
                 "partitions": list(known.partitions),
             }  # fmt: skip
             _record_consequences(tx, known, outcome, actor, {**(body or {}), **facts}, snapshot_id)
+            end_settled_holds(tx, known, outcome, actor, lambda: _is_all_out(tx.conn, known.run_id))
             if outcome == "committed" and known.kind == "publish":
                 lift_published_freezes(tx, known.table, known.run_id, actor, known.partitions)
             settle_owed(tx, known, actor, landed=outcome == "committed")
@@ -339,6 +344,10 @@ def _require_unlocked(tx: Tx, run: RunRecord, kind: PublicationKind, table: str,
         lease_expired=expired,
     )
     raise Refusal(error, run_id=run.run_id, action=f"{kind}.intended", body={"holders": holders or [holder]})
+
+
+def _is_all_out(conn: Connection, run_id: str) -> bool:
+    return all(wave.state in OUT for wave in find_waves(conn, find_run(conn, run_id)))
 
 
 def _record_consequences(

@@ -27,7 +27,7 @@ class ReadyState(StrEnum):
 
     @property
     def can_read(self) -> bool:
-        """Whether a reader that asks may go on."""
+        """Whether a reader that asks may continue."""
         return self in (ReadyState.READY, ReadyState.ANNOUNCED)
 
 

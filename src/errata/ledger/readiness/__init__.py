@@ -1,0 +1,1 @@
+"""Holds of consumers, and what decides whether partitions are ready."""

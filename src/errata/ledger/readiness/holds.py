@@ -1,0 +1,219 @@
+"""Holds: opened, acknowledged, skipped and ended, and what they let a publication do.
+
+A consumer has one hold at a time: a second run waits until the first is done. Times are compared with the database's
+clock, inside the transaction that decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from sqlalchemy import Connection, func, select
+
+from errata.canonical import digest_of
+from errata.ledger.audit.chain import append_entry
+from errata.ledger.db.database import Tx
+from errata.ledger.readiness.hold_rows import end_holds, find_hold_row, is_standing, load_holds, move_hold
+from errata.ledger.records import PublicationRecord, RunRecord
+from errata.ledger.schema.definition import hold as hold_table
+from errata.ledger.store.base import Refusal, Store, find_run, require_state, to_json_text
+from errata.model.audit import Actor
+from errata.model.consumer.hold import (
+    READERS,
+    WHOLE_RUN,
+    HoldRecord,
+    HoldRequest,
+    HoldState,
+    Outlook,
+    build_held_error,
+    build_over_error,
+    build_taken_error,
+    find_hold,
+    judge_hold,
+)
+from errata.model.run import FINAL, RunState
+
+_CAN_HOLD = tuple(state for state in RunState if state not in FINAL and state is not RunState.PLANNED)
+"""Readers of the ready table are held for a rollback too, which is possible in other states."""
+
+
+class Holds(Store):
+    """The holds of all runs."""
+
+    def open(
+        self,
+        run_id: str,
+        requests: Sequence[HoldRequest],
+        *,
+        wave: int,
+        partitions: Sequence[str],
+        snapshot_id: str | None,
+        actor: Actor,
+    ) -> tuple[HoldRecord, ...]:
+        """Open the holds that are asked for, all or none; returns those that there are already as they are.
+
+        Refused while another run holds one of the consumers.
+        """
+
+        def work(tx: Tx) -> tuple[HoldRecord, ...]:
+            run = find_run(tx.conn, run_id)
+            if any(one.consumer != READERS for one in requests):
+                require_state(run, _CAN_HOLD, "hold.opened")
+            return tuple(_keep_or_open(tx, run, one, wave, partitions, snapshot_id, actor) for one in requests)
+
+        return self._write(actor, work)
+
+    def acknowledge(self, hold_id: str, actor: Actor) -> tuple[HoldRecord, bool]:
+        """Record the acknowledgement of a hold that is still active; True if it was acknowledged before."""
+
+        def work(tx: Tx) -> tuple[HoldRecord, bool]:
+            one = find_hold_row(tx.conn, hold_id)
+            if not one.is_active(tx.now_ms):
+                error = build_over_error(one)
+                raise Refusal(error, run_id=one.run_id, action="hold.acknowledged", body={"hold": hold_id})
+            if one.state is HoldState.ACKNOWLEDGED:
+                return one, True
+            told = {"acknowledged_by": actor.person, "acknowledged_at": tx.at}
+            body = {"person": actor.person, "consumer": one.consumer}
+            return move_hold(tx, one, HoldState.ACKNOWLEDGED, actor, "hold.acknowledged", body, **told), False
+
+        return self._write(actor, work)
+
+    def skip(self, hold_ids: Collection[str], why: str, actor: Actor) -> None:
+        """Record that a person does not wait for these holds."""
+
+        def work(tx: Tx) -> None:
+            for hold_id in sorted(hold_ids):
+                one = find_hold_row(tx.conn, hold_id)
+                body = {"person": actor.person, "why": why, "consumer": one.consumer}
+                move_hold(tx, one, one.state, actor, "hold.skipped", body, skipped_by=actor.person)
+
+        self._write(actor, work)
+
+    def expire(self, hold_ids: Collection[str], actor: Actor) -> None:
+        """Record that these holds were not acknowledged in time; does nothing for one that has ended since."""
+
+        def work(tx: Tx) -> None:
+            for hold_id in sorted(hold_ids):
+                one = find_hold_row(tx.conn, hold_id)
+                if not one.is_active(tx.now_ms) and one.state not in (HoldState.EXPIRED, HoldState.ENDED):
+                    _expire(tx, one, actor)
+
+        self._write(actor, work)
+
+    def end(self, run_id: str, actor: Actor, because: str, partitions: Collection[str]) -> None:
+        """End the holds of a run on these partitions, because what they were opened for does not happen."""
+        wanted = set(partitions)
+        self._write(
+            actor, lambda tx: end_holds(tx, run_id, actor, because, lambda one: not wanted.isdisjoint(one.partitions))
+        )
+
+    def list(self, run_id: str) -> tuple[HoldRecord, ...]:
+        """Holds of a run, oldest first."""
+        return self._read(lambda conn: load_holds(conn, hold_table.c.run_id == run_id))
+
+    def get(self, hold_id: str) -> HoldRecord:
+        """The hold with this id."""
+        return self._read(lambda conn: find_hold_row(conn, hold_id))
+
+    def list_active(self, table: str | None = None) -> tuple[HoldRecord, ...]:
+        """Holds that last now, of a table or of all, oldest first."""
+
+        def work(conn: Connection) -> tuple[HoldRecord, ...]:
+            mine = () if table is None else (hold_table.c.table_name == table,)
+            now_ms = self._database.clock(conn)[1]
+            return tuple(one for one in load_holds(conn, is_standing(), *mine) if one.is_active(now_ms))
+
+        return self._read(work)
+
+
+def _keep_or_open(
+    tx: Tx,
+    run: RunRecord,
+    request: HoldRequest,
+    wave: int,
+    partitions: Sequence[str],
+    snapshot_id: str | None,
+    actor: Actor,
+) -> HoldRecord:
+    same = hold_table.c.consumer == request.consumer
+    mine = hold_table.c.run_id == run.run_id
+    own = find_hold(load_holds(tx.conn, mine, same), request.consumer, partitions)
+    if own is not None and judge_hold(own, tx.now_ms) is not Outlook.OVER:
+        return own
+    # the ready table has rows for every run, so its holds are none of each other's business
+    for one in load_holds(tx.conn, same, is_standing(), *((mine,) if request.consumer == READERS else ())):
+        if not one.is_active(tx.now_ms):
+            _expire(tx, one, actor)
+        elif one.run_id != run.run_id:
+            error = build_taken_error(run.run_id, one, tx.now_ms)
+            raise Refusal(error, run_id=run.run_id, action="hold.opened", body={"hold": one.hold_id})
+        else:
+            told = {"because": "opened again for other partitions"}
+            move_hold(tx, one, HoldState.ENDED, actor, "hold.ended", told, ended_at=tx.at)
+    return _insert(tx, run, request, wave, partitions, snapshot_id, actor)
+
+
+def _insert(
+    tx: Tx,
+    run: RunRecord,
+    request: HoldRequest,
+    wave: int,
+    partitions: Sequence[str],
+    snapshot_id: str | None,
+    actor: Actor,
+) -> HoldRecord:
+    terms, known = request.terms, select(func.max(hold_table.c.n)).where(hold_table.c.run_id == run.run_id)
+    n = (tx.conn.execute(known).scalar() or 0) + 1
+    hold_id = f"{run.run_id}-h{n}-{digest_of([tx.head_hash, tx.at])[:6]}"
+    told = {
+        "wave": WHOLE_RUN if terms.over == "run" else wave, "consumer": request.consumer, "snapshot_id": snapshot_id,
+        "acknowledge": int(terms.acknowledge), "on_timeout": terms.on_timeout,
+        "notice_until": tx.now_ms + terms.before_seconds * 1000, "until": tx.now_ms + terms.at_most_seconds * 1000,
+    }  # fmt: skip
+    body = {"hold": hold_id, "n": n, "table": run.table, "partitions": list(partitions), **told}
+    seq = append_entry(tx, actor, "hold.opened", run.run_id, body).seq
+    row = {
+        "hold_id": hold_id, "run_id": run.run_id, "n": n, "table_name": run.table, "opened_at": tx.at,
+        "partitions": to_json_text(list(partitions)), "state": HoldState.OPEN.value, "audit_seq": seq, **told,
+    }  # fmt: skip
+    tx.conn.execute(hold_table.insert(), row)
+    return find_hold_row(tx.conn, hold_id)
+
+
+def _expire(tx: Tx, one: HoldRecord, actor: Actor) -> None:
+    move_hold(tx, one, HoldState.EXPIRED, actor, "hold.expired", {"consumer": one.consumer})
+
+
+def require_held(tx: Tx, run: RunRecord, kind: str, consumers: Collection[str], partitions: Sequence[str]) -> None:
+    """Refuse an intent whose consumers were not held, not for long enough, or did not acknowledge.
+
+    Checked in the transaction of the intent, so that no caller can leave it out and no hold can end in between.
+    """
+    known = load_holds(tx.conn, hold_table.c.run_id == run.run_id)
+    for consumer in sorted(consumers):
+        own = find_hold(known, consumer, partitions)
+        outlook = judge_hold(own, tx.now_ms) if own is not None else Outlook.OVER
+        if outlook is not Outlook.GO:
+            error = build_held_error(run.run_id, ((consumer, own, outlook),), tx.now_ms)
+            body = {"consumer": consumer, "hold": own.hold_id if own else None, "outlook": outlook.value}
+            raise Refusal(error, run_id=run.run_id, action=f"{kind}.intended", body=body)
+
+
+def end_settled_holds(
+    tx: Tx, settled: PublicationRecord, outcome: str, actor: Actor, is_all_out: Callable[[], bool]
+) -> None:
+    """End the holds that a publication or rollback was the reason of, whatever its outcome.
+
+    A rollback stops the waves of its run, so no hold for them remains.
+    """
+    wanted, is_undone = set(settled.partitions), settled.kind == "rollback" and outcome == "committed"
+
+    def is_over(one: HoldRecord) -> bool:
+        if one.consumer == READERS or is_undone:
+            return True
+        if settled.kind == "rollback" or wanted.isdisjoint(one.partitions):
+            return False
+        return one.wave != WHOLE_RUN or outcome == "abandoned" or is_all_out()
+
+    end_holds(tx, settled.run_id, actor, f"{settled.kind} {outcome}", is_over)

@@ -1,0 +1,87 @@
+"""What the ledger knows about the readiness of a table's partitions, read in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from errata.ledger.audit.chain import load_entries
+from errata.ledger.readiness.hold_rows import is_standing, load_holds
+from errata.ledger.records import PartitionState
+from errata.ledger.schema.definition import hold as hold_table
+from errata.ledger.schema.definition import publication
+from errata.ledger.schema.definition import run as run_table
+from errata.ledger.store.base import Store, run_from_row
+from errata.ledger.store.partition_history import find_current, find_partition_states
+from errata.ledger.store.publication_rows import load_publications, select_open_publications
+from errata.model.consumer.readiness import Claim, Landing, PartitionReadiness, ReadyState, judge_readiness
+from errata.model.kind import CHECKING_KINDS
+from errata.model.run import ACTIVE, PublicationState, RunState
+
+_ANNOUNCED = tuple(sorted(state.value for state in ACTIVE if state is not RunState.PLANNED))
+_APPROVED_BY = ("run.approved", "standing.used")
+"""Audit actions with which a run was approved."""
+
+
+class PartitionClaims(Store):
+    """Reads only."""
+
+    def judge(self, table: str) -> dict[str, PartitionReadiness]:
+        """The state of every partition that has a claim or was published; all others are ready."""
+
+        def work(conn: Connection) -> dict[str, PartitionReadiness]:
+            at, now_ms = self._database.clock(conn)
+            landings = _load_landings(conn, table)
+            claims = (
+                *_iterate_announced(conn, table),
+                *_iterate_held(conn, table, now_ms),
+                *_iterate_open(conn, table),
+            )
+            return judge_readiness(claims, landings, datetime.fromisoformat(at))
+
+        return self._read(work)
+
+
+def _iterate_announced(conn: Connection, table: str) -> Iterator[Claim]:
+    """Approved runs, with the partitions that they have not published yet."""
+    c = run_table.c
+    query = select(run_table).where(c.table_name == table, c.state.in_(_ANNOUNCED)).order_by(c.planned_at)
+    for row in conn.execute(query).all():
+        run = run_from_row(row)
+        if run.kind in CHECKING_KINDS:
+            continue
+        states = find_partition_states(conn, run)
+        names = tuple(name for name in run.partitions if states[name] is PartitionState.UNPUBLISHED)
+        if names:
+            entries = load_entries(conn, run.run_id, None, _APPROVED_BY)
+            since = min((entry.at for entry in entries), default=run.updated_at)
+            yield Claim(ReadyState.ANNOUNCED, run.run_id, names, since)
+
+
+def _iterate_held(conn: Connection, table: str, now_ms: int) -> Iterator[Claim]:
+    for one in load_holds(conn, hold_table.c.table_name == table, is_standing()):
+        if one.is_active(now_ms):
+            yield Claim(ReadyState.HELD, one.run_id, one.partitions, one.opened_at, one.snapshot_id)
+
+
+def _iterate_open(conn: Connection, table: str) -> Iterator[Claim]:
+    for one in load_publications(conn, select_open_publications(table, None)):
+        yield Claim(ReadyState.PUBLISHING, one.run_id, one.partitions, one.intended_at, one.base_snapshot_id)
+
+
+def _load_landings(conn: Connection, table: str) -> tuple[Landing, ...]:
+    """Publications and rollbacks that landed, in the order in which they were settled."""
+    own: dict[str, list[str]] = {}
+    for name, top in find_current(conn, table, None).items():
+        own.setdefault(top.pub_id, []).append(name)
+    c = publication.c
+    # plain columns, not records: a table may have thousands of publications
+    query = select(c.pub_id, c.run_id, c.result_snapshot_id, c.intended_at, c.settled_at).where(
+        c.table_name == table, c.state == PublicationState.COMMITTED.value
+    )
+    return tuple(
+        Landing(run_id, snapshot_id, intended_at, settled_at, tuple(own.get(pub_id, ())))
+        for pub_id, run_id, snapshot_id, intended_at, settled_at in conn.execute(query.order_by(c.audit_seq)).tuples()
+    )
