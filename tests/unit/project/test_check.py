@@ -200,6 +200,22 @@ def test_a_second_person_must_be_able_to_approve_and_to_publish(write: Write):
     assert found(root) == [f"errata.yaml:6: people: {only}"]
 
 
+def test_programs_of_channels_and_consumers_must_be_there(write: Write):
+    """A name is looked up in PATH, a path from the project's directory."""
+    also = """\
+channels:
+  pager: {command: [./page.sh]}
+  desk: {command: [sh]}
+consumers:
+  x:
+    reads: [fin.daily_revenue]
+    refresh: [{command: [no-such-program-of-errata, "{partition}"]}]
+    verify: {command: [./show.sh, "{partition}"], equals: count(*)}
+"""
+    places = ["channels.pager.command[0]", "consumers.x.refresh[0].command[0]", "consumers.x.verify.command[0]"]
+    assert [one.split(": ")[1] for one in found(with_transform(write(also=also)))] == places
+
+
 def test_the_program_of_the_alarm_must_be_there(write: Write):
     """By name as the shell finds it, by path from the project; what cannot be started is told before an emergency."""
     root = with_transform(write(also='alarm: {command: ["./page.sh", "x"]}\n'))

@@ -332,6 +332,13 @@ ready: {table: lak.ops.ready}
     ]
 
 
+def test_what_a_consumer_should_show_is_no_classified_value(write: Write):
+    """What it shows and should show goes on record and into messages."""
+    shows = "verify: {redis: 'redis://h', get: 'a:{partition}', equals: max(account_id)}"
+    [problem] = problems_of(write(also=consumer(shows), extra="classified: [account_id]\n"))
+    assert "consumers.x.verify.equals: max() shows a value of a row, and account_id is classified" in problem
+
+
 def test_consumers_of_unknown_products_are_refused(write: Write):
     """A misspelt product would leave its readers without messages; one that cannot be read is its own problem."""
     text = "consumers:\n  x: {reads: [fin.daily_revenu, fin.daily_revenue]}\nready: {table: lake.fin.daily_revenue}\n"

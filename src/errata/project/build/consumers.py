@@ -21,6 +21,7 @@ from errata.model.consumer.declaration import (
 )
 from errata.model.consumer.partition_text import HOLE
 from errata.model.product import Person, Product, Project
+from errata.project.build.masking import refuse_exposing_aggregate
 from errata.project.build.partition_places import (
     check_command,
     check_redis_pattern,
@@ -236,6 +237,9 @@ def check_reads(project: Project, products: Mapping[str, Product], report: Probl
     for name, consumer in project.consumers.items():
         for n, read in enumerate(consumer.reads):
             _check_known(read, products, ("consumers", name, "reads", n), "a product of the project", report)
+            if consumer.verify is not None and read in products:
+                path = ("consumers", name, "verify", "equals")
+                refuse_exposing_aggregate(consumer.verify.equals, products[read].classified, path, report)
     taken = {product.target.table: product.name for product in products.values()}
     if project.ready is not None and project.ready.table in taken:
         said = f"it is the target of {taken[project.ready.table]}; expected a table of its own"

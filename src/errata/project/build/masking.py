@@ -7,39 +7,43 @@ of classified columns are not values of a row and stay allowed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from errata.model.product import Metric, Product
 from errata.project.problems import ProblemReport
+from errata.text.sql_names import find_column
 
 Path = tuple[str | int, ...]
 
-_TEXTS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
-_NAMES = re.compile(r"[^\W\d]\w*|(?<=`)[^`]+(?=`)")
 _PICKS = re.compile(r"\b(min|max|median|percentile|bit_and|bit_or|bit_xor)\s*\(", re.IGNORECASE)
 """Aggregates that return a value of a row; bit aggregates over one row return that row's bits."""
-_EVERYTHING = re.compile(r"[(,]\s*\*")
 
 
 def refuse_exposing_rules(product: Product, report: ProblemReport) -> None:
     """Report every rule that would show values of a classified column."""
-    hidden = {name.casefold(): name for name in product.classified}
+    hidden = product.classified
     if not hidden:
         return
+    folded = {name.casefold() for name in hidden}
     for path, column, shows in _iterate_shown_columns(product):
-        if column.casefold() in hidden:
+        if column.casefold() in folded:
             report.at(path, f"{shows}, and this column is classified")
     for path, text in _iterate_groups(product, report):
-        if found := _find_classified(text, hidden):
+        if found := find_column(text, hidden):
             said = f"groups are named by their values, and {found} is classified; expected other columns"
             report.at(path, said)
     for path, text in _iterate_aggregates(product):
-        for picked in _PICKS.finditer(text):
-            inside = _read_argument(text, picked.end())
-            if found := _find_classified(inside, hidden):
-                said = f"{picked[1].lower()}() shows a value of a row, and {found} is classified"
-                report.at(path, f"{said}; expected a count, a sum or another column")
-                break
+        refuse_exposing_aggregate(text, hidden, path, report)
+
+
+def refuse_exposing_aggregate(text: str, classified: Sequence[str], path: Path, report: ProblemReport) -> None:
+    """Report an aggregate that returns a value of a classified column."""
+    for picked in _PICKS.finditer(text):
+        inside = _read_argument(text, picked.end())
+        if found := find_column(inside, classified):
+            said = f"{picked[1].lower()}() shows a value of a row, and {found} is classified"
+            report.at(path, f"{said}; expected a count, a sum or another column")
+            break
 
 
 def _iterate_shown_columns(product: Product) -> Iterator[tuple[Path, str, str]]:
@@ -74,14 +78,6 @@ def _iterate_aggregates(product: Product) -> Iterator[tuple[Path, str]]:
         yield ("compare", n, "metric"), comparison.metric
     for n, control in enumerate(product.control):
         yield ("control", n, "metric"), control.metric
-
-
-def _find_classified(text: str, hidden: dict[str, str]) -> str | None:
-    """The first classified column that a piece of SQL refers to."""
-    plain = _TEXTS.sub("''", text)
-    if _EVERYTHING.search(plain):
-        return next(iter(hidden.values()))
-    return next((hidden[name.casefold()] for name in _NAMES.findall(plain) if name.casefold() in hidden), None)
 
 
 def _read_argument(text: str, start: int) -> str:
