@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from errata.model.manifest import Code, Manifest
     from errata.model.product import Product, Project
     from errata.model.product.throttle import Throttle
+    from errata.ports.channels import MessageSender
     from errata.ports.checkpoints import CheckpointStore
     from errata.ports.compute import ChunkEngine, StagingTable
     from errata.ports.consumers import ConsumerSystems, Watermarks
@@ -125,6 +126,9 @@ class Engines(Protocol):
 
     @property
     def alarm(self) -> AlarmHook: ...
+
+    @property
+    def channels(self) -> MessageSender: ...
 
     @property
     def consumers(self) -> ConsumerSystems: ...

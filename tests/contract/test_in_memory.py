@@ -8,8 +8,10 @@ from errata.testing.contracts import (
     CacheContract,
     MeasurerContract,
     MemoryCacheSubject,
+    MemoryMessageSubject,
     MemorySubject,
     MemoryWatermarkSubject,
+    MessageContract,
     PublishTableContract,
     ReaderContract,
     StagingContract,
@@ -60,3 +62,12 @@ class TestWatermarks(WatermarkContract):
     def watermark_subject(self) -> MemoryWatermarkSubject:
         """A fresh one."""
         return MemoryWatermarkSubject()
+
+
+class TestMessages(MessageContract):
+    """Messages in memory."""
+
+    @pytest.fixture
+    def message_subject(self) -> MemoryMessageSubject:
+        """A fresh channel."""
+        return MemoryMessageSubject()

@@ -64,7 +64,7 @@ class MemoryEngines:
         self.content = MemoryContent(self.measurer)
         given = hooks or Hooks()
         self.suppressions, self.erased = given.suppressions, given.erased
-        self.alarm, self.probes = given.alarm, given.signals
+        self.alarm, self.probes, self.channels = given.alarm, given.signals, given.channels
         self.consumers, self.watermarks = given.consumers, given.watermarks
 
     @cached_property

@@ -1,13 +1,16 @@
-"""The hooks of a project for tests: an alarm that records, signals and erased subjects that a test sets."""
+"""The hooks of a project for tests: an alarm and channels that record, signals and erased subjects that a test sets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from errata.errors import EngineError
+from errata.model.consumer.declaration import Channel
+from errata.model.consumer.message import Message
 from errata.model.product.throttle import Signal
 from errata.testing.consumers import MemoryConsumers, MemoryWatermarks
 from errata.testing.erasure import FakeSuppressions
@@ -61,17 +64,44 @@ class ErasedInMemory:
         return len(new)
 
 
+@dataclass
+class MemoryChannels:
+    """Messages by channel, in the order in which they came; a channel in ``down`` takes none."""
+
+    sent: dict[str, list[Message]] = field(default_factory=dict)
+    down: set[str] = field(default_factory=set)
+
+    def send(self, channel: Channel, message: Message, at: datetime) -> Mapping[str, Any]:
+        """See the port."""
+        if channel.name in self.down:
+            raise EngineError(f"channel {channel.name}: it is down")
+        self.sent.setdefault(channel.name, []).append(message)
+        return {"at": at.isoformat()}
+
+    def list_once(self, channel: str) -> list[Message]:
+        """What a receiver sees that keeps ids, and drops messages with a lower sequence than it has seen."""
+        newest: dict[str, int] = {}
+        found = []
+        for one in self.sent.get(channel, []):
+            if one.sequence > newest.get(one.consumer, -1):
+                newest[one.consumer] = one.sequence
+                found.append(one)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Hooks:
     """What a test may look at and set while commands run on tables in memory.
 
     Erased subjects and the partitions that hold their rows are set by ``suppressions.suppress``; ``erased`` records
-    what ``errata erase`` was given. ``consumers`` and ``watermarks`` are what readers of the products show and keep.
+    what ``errata erase`` was given. ``channels`` keep the messages that were sent. ``consumers`` and ``watermarks`` are
+    what readers of the products show and keep.
     """
 
     alarm: Alarm = field(default_factory=Alarm)
     signals: Signals = field(default_factory=Signals)
     suppressions: FakeSuppressions = field(default_factory=FakeSuppressions)
     erased: ErasedInMemory = field(default_factory=ErasedInMemory)
+    channels: MemoryChannels = field(default_factory=MemoryChannels)
     consumers: MemoryConsumers = field(default_factory=MemoryConsumers)
     watermarks: MemoryWatermarks = field(default_factory=MemoryWatermarks)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
+from errata.engines.hooks.commands import run_command
 from errata.errors import EngineError, ErrataError
 from errata.model.product.throttle import Signal
 from errata.ports.hooks import Probes
@@ -43,17 +43,11 @@ class SignalProbes:
             raise _read_error(signal, type(error).__name__) from error
 
     def _command(self, signal: Signal) -> Decimal:
-        done = subprocess.run(
-            signal.source,
-            cwd=self.root,
-            capture_output=True,
-            text=True,
-            timeout=signal.timeout_seconds,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise _read_error(signal, f"the command ended with {done.returncode}")
-        return _parse_number(signal, (done.stdout.split() or [""])[-1])
+        try:
+            output = run_command(self.root, signal.source, b"", signal.timeout_seconds, keeps_output=True)
+        except EngineError as error:
+            raise _read_error(signal, error.message) from None
+        return _parse_number(signal, (output.decode().split() or [""])[-1])
 
 
 def _read_http(signal: Signal) -> Decimal:

@@ -12,6 +12,7 @@ from errata.testing.contracts.caches import CacheContract, CacheSubject, MemoryC
 from errata.testing.contracts.measuring import MeasurerContract
 from errata.testing.contracts.publishing_to_a_table import PublishTableContract
 from errata.testing.contracts.reading_a_table import ReaderContract
+from errata.testing.contracts.sending import MemoryMessageSubject, MessageContract, MessageSubject
 from errata.testing.contracts.staging_to_a_table import StagingContract
 from errata.testing.contracts.subject import MemorySubject, Subject
 from errata.testing.contracts.tagging import TagContract
@@ -22,8 +23,11 @@ __all__ = [
     "CacheSubject",
     "MeasurerContract",
     "MemoryCacheSubject",
+    "MemoryMessageSubject",
     "MemorySubject",
     "MemoryWatermarkSubject",
+    "MessageContract",
+    "MessageSubject",
     "PublishTableContract",
     "ReaderContract",
     "StagingContract",

@@ -1,0 +1,1 @@
+"""Send messages: webhooks, Slack, e-mail, files and commands."""
