@@ -22,7 +22,13 @@ Handler: TypeAlias = Callable[[Workspace, Actor, OutboxItem], Payment]
 def load_handlers() -> Mapping[Effect, Handler]:
     """The handlers by effect; imported here, because most commands pay nothing."""
     from errata.delivery.alarms import ring_alarm
+    from errata.delivery.consumer_messages import tell_consumer
     from errata.delivery.correction_rows import write_corrections
     from errata.delivery.current_view import refresh_view
 
-    return {Effect.CORRECTIONS: write_corrections, Effect.VIEW: refresh_view, Effect.ALARM: ring_alarm}
+    return {
+        Effect.CORRECTIONS: write_corrections,
+        Effect.VIEW: refresh_view,
+        Effect.ALARM: ring_alarm,
+        Effect.TELL: tell_consumer,
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from errata.delivery.consumer_messages import owe_messages
 from errata.ledger import RunRecord
 from errata.model.consumer.outbox import Effect, Owed
 from errata.model.manifest import Manifest
@@ -21,7 +22,10 @@ def list_owed(
     workspace: Workspace, run: RunRecord, manifest: Manifest, event: str, partitions: Sequence[str]
 ) -> tuple[Owed, ...]:
     """What this event owes; the items are given to the transaction that records it. Empty for most products."""
-    return tuple(_owed_on_tables(workspace, run, manifest, event, partitions))
+    return (
+        *_owed_on_tables(workspace, run, manifest, event, partitions),
+        *owe_messages(workspace.project, manifest.product, event, partitions),
+    )
 
 
 def _owed_on_tables(

@@ -44,7 +44,7 @@ def check_project(
     top = open_report(project, PROJECT_FILE, around.get(PROJECT_FILE, ()))
     _check_placeholders(top)
     _check_people(project, top)
-    _check_alarm(project, top)
+    _check_programs(project, top)
     _check_price(project, top)
     if reader is not None:
         _check_warehouses(project, top)
@@ -152,14 +152,23 @@ def _check_people(project: Project, report: ProblemReport) -> None:
         report.at(("people",), said, found=False)
 
 
-def _check_alarm(project: Project, report: ProblemReport) -> None:
-    """Check that the alarm program exists; otherwise its absence would show only on break-glass."""
-    if project.alarm is not None:
+def _check_programs(project: Project, report: ProblemReport) -> None:
+    """Check that the programs of alarm, channels and consumers exist; their absence would show when they are needed."""
+    commands: list[tuple[Path, Sequence[str]]] = (
+        [(("alarm", "command"), project.alarm.command)] if project.alarm else []
+    )
+    commands += [(("channels", name, "command"), one.command) for name, one in project.channels.items()]
+    for name, one in project.consumers.items():
+        steps = [(("refresh", n), step) for n, step in enumerate(one.refresh)]
+        commands += [(("consumers", name, *place, "command"), step.command) for place, step in steps]
+        commands += [(("consumers", name, "verify", "command"), one.verify.command)] if one.verify else []
+        commands += [(("consumers", name, "rerun"), one.rerun)]
+    for path, command in commands:
         # looked up as it will be started: a name through the PATH, a path from the project's directory
-        program = project.alarm.command[0]
+        program = command[0] if command else ""
         place = program if "/" not in program else str(FilePath(project.root) / program)
-        if shutil.which(place) is None:
-            report.at(("alarm", "command", 0), "expected a program that can be started", found=False)
+        if program and shutil.which(place) is None:
+            report.at((*path, 0), "expected a program that can be started", found=False)
 
 
 def _check_price(project: Project, report: ProblemReport) -> None:

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
         StateView,
         ValidateView,
     )
-    from errata.views.runbook import NoteView, RunbookView
     from errata.views.status import CostView, PartitionView, RunLine, SetBackView, StatusView
 
 __all__ = [
@@ -95,7 +94,6 @@ __all__ = [
     "LedgerView",
     "ListedView",
     "LiveWriteView",
-    "NoteView",
     "PartitionView",
     "PlanView",
     "PublishView",
@@ -111,7 +109,6 @@ __all__ = [
     "RunCounts",
     "RunLine",
     "RunView",
-    "RunbookView",
     "RunsView",
     "SetAsideRow",
     "SetBackView",
@@ -131,7 +128,6 @@ _NAMES = {
     "approval": ("ApprovalView", "BreakGlassView", "DecisionView", "QuorumView", "ReleasedView", "ReleaseView"),
     "audit": ("AuditView", "CleanupView", "ErasedView", "HeadsView", "HeadView", "KeyView", "LedgerView", "ListedView"),
     "history": ("AcceptedSpan", "CommitsView", "CommitView", "HistoryView", "RowHistoryView", "RunsView", "WhyView"),
-    "runbook": ("NoteView", "RunbookView"),
     "impact": ("DbtModelView", "ExposureView", "ImpactView", "ReadingView", "TellView", "TouchedView"),
     "live_writes": ("LateInputView", "LiveWriteView"),
     "plan": (

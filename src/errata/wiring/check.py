@@ -11,7 +11,7 @@ from errata.project.check import check_project
 from errata.project.load import PROJECT_FILE, read_project_files
 from errata.project.problems import Path as KeyPath
 from errata.project.problems import ProjectProblem, is_near
-from errata.wiring.rule_check import find_dbt_problems, find_ref_problems, find_rule_problems
+from errata.wiring.rule_check import find_dbt_problems, find_ref_problems, find_rule_problems, find_verify_problems
 from errata.wiring.transform_problems import find_query_problems
 from errata.workspace import Workspace
 
@@ -63,6 +63,7 @@ def _check(
         *(one for product in project.products.values() for one in find_query_problems(project, product, tables)),
         *find_ref_problems(project, pins),
         *find_rule_problems(project, tables),
+        *find_verify_problems(project, tables),
     )
     return (
         *found,

@@ -42,6 +42,28 @@ def find_dbt_problems(project: Project) -> tuple[ProjectProblem, ...]:
     return tuple(report.problems)
 
 
+def find_verify_problems(project: Project, tables: TableReader) -> Iterator[ProjectProblem]:
+    """What consumers should show, ``verify.equals``, if it is not an aggregate over the tables of their products."""
+    from errata.gate.rules.expressions import parse_aggregate
+
+    report = open_report(project, PROJECT_FILE)
+    for name, consumer in project.consumers.items():
+        for read in consumer.reads if consumer.verify else ():
+            product = project.products.get(read)
+            try:
+                facts = tables.describe(product.target.table) if product else None
+            except ErrataError:  # another check reports tables that cannot be read
+                continue
+            if facts is None or consumer.verify is None:
+                continue
+            types = {column.name: column.type for column in facts.columns}
+            try:
+                parse_aggregate(consumer.verify.equals, where=read, types=types, key="equals")
+            except UsageError as error:
+                report.at(("consumers", name, "verify", "equals"), error.message, found=False)
+    yield from report.problems
+
+
 def find_rule_problems(project: Project, tables: TableReader) -> tuple[ProjectProblem, ...]:
     """Rules that cannot be measured, with their line; another check reports tables that cannot be read."""
     return tuple(

@@ -14,7 +14,7 @@ from errata.gate.measure.names import compare_measure, reconcile_measure
 from errata.gate.verdict.findings import parse_decimal, round_percent
 from errata.model.diff import MetricMoves, Movement, PartitionDiff
 from errata.model.manifest import Manifest
-from errata.ports.measure import CANDIDATE, PRIOR, Measurement, input_scope
+from errata.ports.measure import CANDIDATE, PRIOR, ROW_COUNT, Measurement, input_scope
 
 MAX_SHOWN = 5
 
@@ -39,6 +39,12 @@ def build_metric_moves(
         for rule in manifest.reconcile
     ]
     return tuple(one for one in listed if one.partitions)
+
+
+def build_row_moves(measurements: Iterable[Measurement], partitions: Sequence[str]) -> MetricMoves:
+    """Movement of the number of rows."""
+    values = {(m.scope, m.partition, m.name): m.value for m in measurements}
+    return _build_moves(values, partitions, (PRIOR, ROW_COUNT), "count(*)", MetricMoves("rows", "compare"))
 
 
 def _build_moves(
