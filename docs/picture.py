@@ -16,7 +16,7 @@ from pathlib import Path
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
-from errata.cli.app.session import THEME, SignHighlighter
+from errata.cli.app.console import THEME, SignHighlighter
 
 WIDTH = 88
 _FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)

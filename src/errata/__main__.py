@@ -2,6 +2,6 @@
 
 import sys
 
-from errata.cli.main import main
+from errata.cli.main import run_program
 
-sys.exit(main())
+sys.exit(run_program())

@@ -15,7 +15,7 @@ from errata.approval.standing import is_standing_valid
 from errata.canonical import digest_of, to_plain
 from errata.errors import Refused, StateRefused
 from errata.gate.verdict.acceptance import find_open_warnings, format_accept_command
-from errata.gate.warnings import find_verdict_acceptances
+from errata.gate.warnings import list_acceptances_of
 from errata.ledger.store.campaign_members import WITHDRAWN
 from errata.model.approval import is_expired
 from errata.model.duration import subtract_duration
@@ -53,13 +53,11 @@ def load_judged_candidate(workspace: Workspace, run: RunRecord) -> JudgedCandida
     candidate = next((c for c in workspace.ledger.candidates.list(run.run_id) if c.n == verdict.candidate_n), None)
     if candidate is None or candidate.snapshot_id is None:
         return None
-    readable = _list_accepted_warnings(workspace, run)
+    readable = _list_accepted_warnings(workspace, run, verdict)
     # sign the stored form with pseudonyms, so that a release stays valid after a name is erased
     with workspace.ledger.people.as_stored():
-        accepted, stored = (
-            _list_accepted_warnings(workspace, run),
-            workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions) or verdict,
-        )
+        stored = workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions) or verdict
+        accepted = _list_accepted_warnings(workspace, run, stored)
     findings = {
         "passed": stored.passed,
         "checks": [dict(check) for check in stored.checks],
@@ -77,9 +75,10 @@ def load_judged_candidate(workspace: Workspace, run: RunRecord) -> JudgedCandida
     return JudgedCandidate(verdict, candidate, subject, readable)
 
 
-def _list_accepted_warnings(workspace: Workspace, run: RunRecord) -> tuple[SignedWarning, ...]:
+def _list_accepted_warnings(workspace: Workspace, run: RunRecord, verdict: VerdictRecord) -> tuple[SignedWarning, ...]:
     found = (
-        SignedWarning(one.check, one.findings, one.why, one.person) for one in find_verdict_acceptances(workspace, run)
+        SignedWarning(one.check, one.findings, one.why, one.person)
+        for one in list_acceptances_of(workspace, run, verdict)
     )
     return tuple(sorted(found, key=lambda one: (one.check, one.person)))
 

@@ -8,7 +8,7 @@ from errata.approval.quorum import build_member_check
 from errata.ledger import CampaignRecord
 from errata.model.approval import QuorumStatus
 from errata.model.campaign.campaign_manifest import Campaign, Member
-from errata.views.campaign import ReservationView
+from errata.views.status import ReservationView
 from errata.workspace import Workspace
 
 

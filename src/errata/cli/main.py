@@ -84,6 +84,15 @@ def main(argv: Sequence[str] | None = None, world: CliEnvironment | None = None)
         return run_guarded(Session(world), lambda: _invoke_program(arguments, world))
 
 
+def run_program() -> int:
+    """Run the command of this process, which ends afterwards, and return its exit code."""
+    try:
+        return main()
+    finally:
+        # Python searches all objects for unreachable ones when it ends, a sixth of the time of a look
+        gc.freeze()
+
+
 @cache
 def _load_program() -> Any:
     return typer.main.get_command(build_app())
@@ -104,4 +113,4 @@ def _invoke_program(arguments: tuple[str, ...], world: CliEnvironment) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_program())

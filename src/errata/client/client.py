@@ -377,6 +377,13 @@ class Client(LateData, Campaigns):
         """
         return look.impact.show_impact(self._workspace, product, start, end, partitions)
 
+    def runbook(self, run_id: str) -> views.RunbookView:
+        """The twenty steps of a correction, ticked from the record of the run.
+
+        Example: [step.step for step in client.runbook(run.id).steps if step.state == "open"]
+        """
+        return look.runbook.build_runbook(self._workspace, self._actor(None), run_id)
+
     def why(self, table: str, partition: str, *, key: Mapping[str, str] | None = None) -> views.WhyView:
         """Who changed this number, when and why.
 

@@ -38,6 +38,13 @@ class Upkeep(OpenProject):
         """
         return self._check()
 
+    def note(self, run_id: str, text: str, *, as_: str | None = None) -> views.NoteView:
+        """Keep a note with a run, such as what was learnt from it.
+
+        Example: client.note(run.id, "the rates of January came late; ask for them by the 5th", as_="ana")
+        """
+        return upkeep.note.add_note(self._workspace, self._actor(as_), run_id, text)
+
     def create_ledger(self) -> views.LedgerView:
         """Create the ledger that ``errata.yaml`` names; a plan does so as well.
 

@@ -21,14 +21,14 @@ from errata.ports.measure import CANDIDATE, PRIOR, ROW_COUNT
 from errata.views.diff import DiffView
 from errata.workspace import RunContext, Workspace
 
-_FACT = "diff."
+SUMMARY_FACT = "diff."
 _SUMMARY = "summary"
 
 
 def store_diff_summary(workspace: Workspace, actor: Actor, run: RunRecord, manifest: Manifest) -> str:
     """Compute and store the summary of the newest candidate unless stored; returns why it failed, or empty."""
     candidate = _find_newest_candidate(workspace, run)
-    if candidate is None or f"{_FACT}{candidate.n}" in workspace.ledger.facts.list(run.run_id):
+    if candidate is None or f"{SUMMARY_FACT}{candidate.n}" in workspace.ledger.facts.list(run.run_id):
         return ""
     scope = tuple(name for name in manifest.partitions if name in candidate.detail["rows"])
     try:
@@ -38,7 +38,7 @@ def store_diff_summary(workspace: Workspace, actor: Actor, run: RunRecord, manif
     except Exception as error:  # noqa: BLE001  an engine's own error may quote a row; evidence is made without it
         return f"rows could not be compared ({type(error).__name__})"
     digest = workspace.ledger.parts.put(canonical_bytes(_build_summary(found, candidate.n)))
-    workspace.ledger.facts.record(run.run_id, f"{_FACT}{candidate.n}", {_SUMMARY: digest}, actor)
+    workspace.ledger.facts.record(run.run_id, f"{SUMMARY_FACT}{candidate.n}", {_SUMMARY: digest}, actor)
     return ""
 
 
@@ -49,7 +49,7 @@ def build_diff_record(
     candidate = _find_newest_candidate(workspace, run)
     if candidate is None:
         return {"candidate": None, "summary": None, "missing": "nothing was computed to compare", "metrics": []}, None
-    kept = workspace.ledger.facts.list(run.run_id).get(f"{_FACT}{candidate.n}")
+    kept = workspace.ledger.facts.list(run.run_id).get(f"{SUMMARY_FACT}{candidate.n}")
     digest = str(kept[_SUMMARY]) if kept else None
     # each wave has a candidate of its own; in a run of one wave only the newest counts
     of_waves = [wave.candidate_n for wave in workspace.ledger.waves.list(run.run_id) if wave.candidate_n]

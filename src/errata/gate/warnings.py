@@ -17,7 +17,7 @@ from errata.gate.verdict.findings import BLOCK, WARN
 
 if TYPE_CHECKING:
     from errata.gate.verdict.judge import Verdict
-    from errata.ledger import RunRecord, WarningAcceptance
+    from errata.ledger import RunRecord, VerdictRecord, WarningAcceptance
     from errata.model.audit import Actor
     from errata.workspace import Workspace
 
@@ -67,8 +67,11 @@ def find_valid_acceptances(workspace: Workspace, run: RunRecord, unaided: Verdic
 def find_verdict_acceptances(workspace: Workspace, run: RunRecord) -> tuple[WarningAcceptance, ...]:
     """Acceptances that the newest verdict is based on."""
     verdict = workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions)
-    if verdict is None:
-        return ()
+    return () if verdict is None else list_acceptances_of(workspace, run, verdict)
+
+
+def list_acceptances_of(workspace: Workspace, run: RunRecord, verdict: VerdictRecord) -> tuple[WarningAcceptance, ...]:
+    """Acceptances that a verdict on the run, or on its wave, is based on."""
     used = {(check["name"], check.get("accepted_by")) for check in verdict.checks}
     found = {
         name: _digest_warnings((_read_finding(check) for check in verdict.checks if check["name"] == name), run.wave)

@@ -279,6 +279,12 @@ def _format_threshold(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
+def render_kept_notes(view: ReportView) -> list[Child]:
+    """What people wrote about the run, oldest first; no section if nobody did."""
+    written = [el("li", el("b", one.person), f", {format_moment(one.at)} UTC: {one.note}") for one in view.kept_notes]
+    return [render_section("Notes", el("ul", *written), name="notes")] if written else []
+
+
 def render_next_step(view: ReportView) -> Markup:
     """The next command, how to undo, and a place to sign."""
     words = {

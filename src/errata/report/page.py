@@ -53,4 +53,5 @@ def _render_sections(view: ReportView) -> list[Child]:
         decision.render_verdict(view),
         *changed,
         decision.render_next_step(view),
+        *decision.render_kept_notes(view),
     ]

@@ -65,6 +65,7 @@ def _find_recorded_time(dossier: Dossier, action: str) -> str:
 
 _STEPS = {
     "run.cancelled": "cancelled the run",
+    "run.noted": "wrote a note",
     "waves.paused": "stopped the remaining waves",
     "waves.resumed": "continued the waves",
     "pause.skipped": "did not wait for the pause",
@@ -85,7 +86,7 @@ def _iterate_steps(dossier: Dossier) -> Iterator[TimelineEvent]:
         entry = json.loads(content) if content is not None else {}
         if entry.get("action") in _STEPS:
             body, who = entry["body"], entry["actor"]["person"]
-            why = str(body.get("why") or body.get("reason") or "")
+            why = str(body.get("why") or body.get("reason") or body.get("note") or "")
             said = f" as {body['name']}" if body.get("name") else _format_note(told.get(why, why))
             yield TimelineEvent(entry["at"], told.get(who, who), _STEPS[entry["action"]] + said)
 

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         StateView,
         ValidateView,
     )
+    from errata.views.runbook import NoteView, RunbookView
     from errata.views.status import CostView, PartitionView, RunLine, SetBackView, StatusView
 
 __all__ = [
@@ -94,6 +95,7 @@ __all__ = [
     "LedgerView",
     "ListedView",
     "LiveWriteView",
+    "NoteView",
     "PartitionView",
     "PlanView",
     "PublishView",
@@ -109,6 +111,7 @@ __all__ = [
     "RunCounts",
     "RunLine",
     "RunView",
+    "RunbookView",
     "RunsView",
     "SetAsideRow",
     "SetBackView",
@@ -128,6 +131,7 @@ _NAMES = {
     "approval": ("ApprovalView", "BreakGlassView", "DecisionView", "QuorumView", "ReleasedView", "ReleaseView"),
     "audit": ("AuditView", "CleanupView", "ErasedView", "HeadsView", "HeadView", "KeyView", "LedgerView", "ListedView"),
     "history": ("AcceptedSpan", "CommitsView", "CommitView", "HistoryView", "RowHistoryView", "RunsView", "WhyView"),
+    "runbook": ("NoteView", "RunbookView"),
     "impact": ("DbtModelView", "ExposureView", "ImpactView", "ReadingView", "TellView", "TouchedView"),
     "live_writes": ("LateInputView", "LiveWriteView"),
     "plan": (

@@ -98,30 +98,6 @@ class CampaignView:
 
 
 @dataclass(frozen=True, slots=True)
-class CampaignLine:
-    """A campaign in the list of runs."""
-
-    campaign_id: str
-    product: str
-    state: str
-    members: int
-    requested_by: str
-    reason: str
-    planned_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReservationView:
-    """Partitions that an approved campaign keeps for a member that has not started."""
-
-    campaign_id: str
-    product: str
-    partitions: tuple[str, ...]
-    until: str
-    grain: str
-
-
-@dataclass(frozen=True, slots=True)
 class MemberUndoView:
     """What a rollback does with a member, or would do."""
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from errata.canonical import to_plain
-from errata.views import PlanView, ValidateView, WaveTurnView, WaveView
+from errata.canonical import LEFT_OUT, to_plain
+from errata.views import NoteView, PlanView, ValidateView, WaveTurnView, WaveView
 from errata.views.diff import DiffView
 
 
@@ -54,6 +54,7 @@ class ReportView:
     notes: tuple[str, ...] = ()
     waves: tuple[WaveView, ...] = ()
     turn: WaveTurnView | None = None  # None: the run is one wave
+    kept_notes: tuple[NoteView, ...] = field(default=(), metadata=LEFT_OUT)  # what people wrote about the run
 
     def data(self) -> dict[str, Any]:
         """As JSON data; the diff is flat, as ``errata diff --json`` has it."""

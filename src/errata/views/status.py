@@ -13,7 +13,6 @@ from errata.text.numbers import format_moment
 if TYPE_CHECKING:
     from errata.model.run import RunCounts
     from errata.views.approval import ApprovalView, BreakGlassView, QuorumView, ReleasedView
-    from errata.views.campaign import CampaignLine, ReservationView
     from errata.views.live_writes import LateInputView, LiveWriteView
     from errata.views.publish import FreezeView, HazardView, WaveTurnView, WaveView
 
@@ -73,6 +72,30 @@ class RunLine:
     reason: str
     planned_at: str
     chunks: RunCounts
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignLine:
+    """A campaign in the list of runs."""
+
+    campaign_id: str
+    product: str
+    state: str
+    members: int
+    requested_by: str
+    reason: str
+    planned_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationView:
+    """Partitions that an approved campaign keeps for a member that has not started."""
+
+    campaign_id: str
+    product: str
+    partitions: tuple[str, ...]
+    until: str
+    grain: str
 
 
 @dataclass(frozen=True, slots=True)

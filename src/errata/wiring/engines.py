@@ -14,13 +14,9 @@ from typing import TYPE_CHECKING, Any
 from errata.canonical import digest_of
 from errata.errors import SetupError
 from errata.ledger import Ledger
-from errata.model.graph.dbt_graph import DbtManifest
 from errata.model.manifest import Code, TargetPin
-from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
-from errata.model.product.throttle import Throttle
-from errata.ports.hooks import DbtRunner
 from errata.workspace import Engines
 
 if TYPE_CHECKING:
@@ -44,8 +40,12 @@ if TYPE_CHECKING:
     from errata.engines.spark.write.rewrite import SparkRewriter
     from errata.engines.spark.write.side_tables import SparkSideTables
     from errata.jars import Jar
+    from errata.model.graph.dbt_graph import DbtManifest
+    from errata.model.near_miss import NearMiss
+    from errata.model.product.throttle import Throttle
     from errata.ports.checkpoints import CheckpointStore
     from errata.ports.erasure import ErasedSubjects, Suppressions
+    from errata.ports.hooks import DbtRunner
     from errata.ports.tables import (
         HistoryReader,
         InputReader,

@@ -55,6 +55,8 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "impact": samples.impact,
     "stale": samples.stale,
     "late": samples.late,
+    "runbook": samples.runbook,
+    "note": samples.note,
     "standing": samples.standings,
     "approve_standing": samples.standing,
     "revoke_standing": samples.standings,

@@ -29,6 +29,7 @@ from errata.model.product import Control, GroupKey, Reconciliation
 from errata.ports.measure import Measurement
 from errata.project import ProjectProblem
 from errata.publishing.sql.comparison import build_read_statements
+from errata.report.runbook import StepAction, list_steps
 from errata.views import (
     AcceptedSpan,
     ApprovalView,
@@ -92,6 +93,7 @@ from errata.views.late import (
     StandingView,
 )
 from errata.views.run import TryView
+from errata.views.runbook import NoteView, RunbookView
 from errata.views.stale import StalePartitionView, StaleProductView, StaleReasonView, StaleView
 from unit.gate.manifests import manifest
 
@@ -933,3 +935,18 @@ def standings() -> StandingsView:
     """One that counts and one that was revoked."""
     ended = standing(counts=False, why="bo revoked it at 2026-02-16 09:00 UTC: books are closed", uses=())
     return StandingsView((standing(), ended))
+
+
+def note() -> NoteView:
+    return NoteView(RUN, "ana", "2026-02-15T09:30:00.000Z", "rates of January came late")
+
+
+def runbook() -> RunbookView:
+    actions = {
+        "reason": StepAction("ana", "2026-02-14T08:00:00.000Z", "wrong rates since 1 January"),
+        "approval": StepAction("bo", "2026-02-14T08:30:00.000Z", "over 7f3a21c0d5e2"),
+        "published": StepAction("bo", "2026-02-14T11:00:00.000Z", "45 of 45 partitions, 1 rolled back"),
+    }
+    unneeded = {"sinks": "the product declares no sinks"}
+    steps = list_steps(actions, unneeded, {"notes": f'errata note {RUN} "…"'})
+    return RunbookView(RUN, "fin.daily_revenue", "published", steps, (note(),))

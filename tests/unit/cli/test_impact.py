@@ -29,6 +29,17 @@ def test_hostile_names_stay_inside_their_quotes():
     assert label == r'  "consumer a\"];\\nevil -> \"b\\" [label="a\"];\\nevil -> \"b\\", shape=note];'
 
 
+def test_a_tree_keeps_its_guides_where_a_label_continues():
+    """A long label continues below its beginning, beside the lines to what follows; no word is cut."""
+    view = samples.impact(consumers=("first " + "word " * 20, "second\nerror: none"))
+    page = errata(*SCOPE[:-1], client=FakeClient({"impact": view})).out.splitlines()
+    start = next(n for n, line in enumerate(page) if line.startswith("├── first word"))
+    assert page[start + 1].startswith("│   word")
+    assert sum(line.count("word") for line in page) == 20
+    assert page[start + 2] == "└── second\\nerror: none  (consumer)"
+    assert all(len(line) <= 80 for line in page)
+
+
 def test_a_graph_as_json_is_refused():
     """--json has the same content in a form for programs."""
     result = errata(*SCOPE, "--json")

@@ -10,12 +10,16 @@ from typing import NamedTuple
 
 import pytest
 
+from errata.cli.main import run_program
+
+ROOT = Path(__file__).parents[3]
 HEAVY = frozenset(
     {
         "alembic", "cryptography", "py4j", "pyarrow", "pydantic", "pyiceberg", "pyspark", "requests",
         "securesystemslib", "sqlalchemy", "sqlglot",
     }
 )  # fmt: skip
+CONSOLE = "rich.console"
 LEDGER = frozenset({"sqlalchemy"})
 PROJECT = frozenset({"pydantic"})
 TABLES = frozenset({"pyarrow", "pyiceberg"})
@@ -67,6 +71,7 @@ def test_help_loads_no_engine_no_ledger_and_no_project(starter: Starter) -> None
     """The words are in the commands."""
     modules, _ = _load(starter.root, "--help")
     assert _heavy(modules) == set()
+    assert CONSOLE not in modules
     assert not {
         name for name in modules if name.startswith(("errata.ledger", "errata.model.manifest", "errata.model.product"))
     }
@@ -109,5 +114,31 @@ def test_a_status_loads_no_step_of_a_correction(starter: Starter) -> None:
         "errata.gate.rules",
         "errata.worker.loop",
         "errata.engines.",
+        "errata.views.campaign",
+        "errata.model.graph.dbt_graph",
     )
     assert not {name for name in modules if name.startswith(steps)}
+
+
+@pytest.mark.parametrize("command", ["status", "show RUN"])
+def test_json_is_written_without_a_console(starter: Starter, command: str) -> None:
+    """Colours and wrapping are for people."""
+    modules, answer = _load(starter.root, *command.replace("RUN", starter.run).split(), "--json")
+    assert starter.run in answer
+    assert CONSOLE not in modules
+
+
+def test_the_process_of_a_command_ends_without_a_search_for_garbage() -> None:
+    """The objects of a command are set aside before Python ends, both as ``errata`` and as ``python -m errata``."""
+    program = """
+import gc, runpy, sys
+sys.argv = ["errata", "--version"]
+try:
+    runpy.run_module("errata", run_name="__main__")
+except SystemExit as end:
+    print(end.code, gc.get_freeze_count() > 10_000)
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.splitlines()[-1] == "0 True"
+    assert f'errata = "errata.cli.main:{run_program.__name__}"' in (ROOT / "pyproject.toml").read_text("utf-8")

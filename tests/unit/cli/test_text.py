@@ -294,6 +294,8 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "stale": (("stale",), {}),
     "late": (("late",), {}),
     "standing": (("standing", "show"), {}),
+    "runbook": (("runbook", RUN), {}),
+    "note": (("note", RUN, "rates of January came late"), {}),
     "impact-none": (
         ("impact", "fin.daily_revenue", "--partitions", "2026-01-01"),
         {"impact": ImpactView("fin.daily_revenue", "lake.fin.daily_revenue", "day", ("2026-01-01",))},

@@ -19,10 +19,10 @@ SAME_CONCEPT = {
     "adopt", "approval", "approve", "audit", "calendar", "campaign", "campaigns", "check", "checkpoints", "checks",
     "chunks", "class_archive", "cleanup", "completeness", "consumers", "control", "diff", "differ", "distribution",
     "doctor", "eras", "erase", "erasure", "evidence", "history", "impact", "jars", "late", "ledger", "live",
-    "live_writes", "measure", "people", "plan", "preview", "product", "progress", "project", "publish", "quarantine",
-    "rebase", "reconcile", "refs", "release", "report", "restore", "rollback", "row_accounts", "row_rules", "rows",
-    "rule_check", "rules", "run", "runs", "secrets", "settings", "show", "side_tables", "spark", "staging", "stale",
-    "standing", "status", "table", "tables", "throttle", "transforms", "try_", "validate", "waves", "why",
+    "live_writes", "measure", "note", "people", "plan", "preview", "product", "progress", "project", "publish",
+    "quarantine", "rebase", "reconcile", "refs", "release", "report", "restore", "rollback", "row_accounts", "row_rules",
+    "rows", "rule_check", "rules", "run", "runbook", "runs", "secrets", "settings", "show", "side_tables", "spark", "staging",
+    "stale", "standing", "status", "table", "tables", "throttle", "transforms", "try_", "validate", "waves", "why",
 }  # fmt: skip
 """Names that stand for the same thing wherever they are."""
 

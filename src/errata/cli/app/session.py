@@ -14,52 +14,20 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
-from rich.highlighter import RegexHighlighter
-from rich.text import Text
-from rich.theme import Theme
-
 from errata.canonical import to_plain
 from errata.cli.render.layout import render_next
 from errata.errors import ErrataError
 from errata.text.escape import escape_json, escape_text
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from errata.client import Client
     from errata.ports.hooks import ProgressListener
 
 MAX_WIDTH = 110
 _COMMAND = re.compile(r"(?<![\w/.-])errata (?=[a-z]+(?: |$))")
 _COPYABLE = ("next:", "hint:", "errata ", "undo until", "or ", "then ")
-
-THEME = Theme(
-    {
-        "errata.good": "green",
-        "errata.warn": "yellow",
-        "errata.bad": "bold red",
-        "errata.next": "bold",
-        "errata.dim": "dim",
-        "errata.busy": "cyan",
-    }
-)
-
-
-class SignHighlighter(RegexHighlighter):
-    """Colours the signs and words of the output; the text carries the meaning without it."""
-
-    base_style = "errata."
-    highlights = (
-        r"(?m)^\s*(?P<good>✓)",
-        r"(?m)^\s*(?P<warn>!) ",
-        r"(?m)^\s*(?P<bad>✗)",
-        r"(?P<good>[✓▣])",
-        r"(?P<busy>▶)",
-        r"(?P<warn>↺)",
-        r"(?P<bad>✗)",
-        r"(?m)^(?P<next>next:.*)$",
-        r"(?m)^(?P<bad>error\[[a-z-]+\])",
-        r"(?P<dim> · )",
-    )
 
 
 @dataclass(slots=True)
@@ -94,11 +62,19 @@ class Session:
         self.world = world
         self.json = world.json
         self.yes = world.yes
-        self.out = _build_console(world.out, world)
-        self.err = _build_console(world.err, world)
         self.client_log: str | None = None
         self.redact: Callable[[str], str] = str
         self._complete: Callable[[str], str] = str  # while the project is open
+
+    @cached_property
+    def out(self) -> Console:
+        """Text on stdout."""
+        return _build_console(self.world.out, self.world)
+
+    @cached_property
+    def err(self) -> Console:
+        """Text on stderr."""
+        return _build_console(self.world.err, self.world)
 
     @cached_property
     def person(self) -> str:
@@ -166,16 +142,18 @@ class Session:
         from errata.cli.app.progress import LogProgress, TerminalProgress, TrackedProgress
 
         shown: ProgressListener = LogProgress(self.narrate, run_id, total, unit)
-        if self.err.is_terminal and not self.json:
+        if not self.json and self.err.is_terminal:
             shown = TerminalProgress(self.err, run_id, total, unit)
         return TrackedProgress(shown, self.world.under_way)
 
     @contextmanager
     def show_spinner(self, text: str) -> Iterator[None]:
         """Show a spinner on a terminal during a long call."""
-        if not self.err.is_terminal or self.json:
+        if self.json or not self.err.is_terminal:
             yield
             return
+        from rich.text import Text
+
         with self.err.status(Text(escape_text(text)), spinner="dots"):
             yield
 
@@ -251,12 +229,7 @@ def _open_client(*arguments: Any, **named: Any) -> Any:
 
 
 def _build_console(stream: TextIO, world: CliEnvironment) -> Console:
-    return Console(
-        file=stream,
-        width=world.width,
-        theme=THEME,
-        highlighter=SignHighlighter(),
-        markup=False,
-        emoji=False,
-        _environ=world.environ,
-    )
+    # imported here because `errata --help` and JSON need no console
+    from errata.cli.app.console import build_console
+
+    return build_console(stream, world.width, world.environ)

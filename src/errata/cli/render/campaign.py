@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.text import Text
-from rich.tree import Tree
-
 from errata.cli.render.approval import render_mode
-from errata.cli.render.layout import flow, format_labelled, render_next, render_warnings, wrap
+from errata.cli.render.layout import Branch, draw_tree, flow, format_labelled, render_next, render_warnings, wrap
 from errata.cli.render.plan import render_approvals
 from errata.cli.render.throttle import format_partitions, format_units
-from errata.text.escape import escape_text
 from errata.text.numbers import format_moment, plural
 
 if TYPE_CHECKING:
     from errata.views.campaign import (
-        CampaignLine,
         CampaignPlanView,
         CampaignRollbackView,
         CampaignView,
         DbtStepView,
         MemberPlanView,
         MemberView,
-        ReservationView,
     )
+    from errata.views.status import CampaignLine, ReservationView
 
 _WORDS = {"not_approved": "not approved", "needs_acceptance": "needs acceptance", "part_published": "part published"}
 _UNDO_WORDS = {
@@ -121,22 +114,20 @@ def render_campaign(view: CampaignView, width: int) -> list[str]:
 def _render_tree(view: CampaignView, width: int) -> list[str]:
     written: set[str] = set()
 
-    def add(tree: Tree, parent: str) -> None:
+    def add(tree: Branch, parent: str) -> None:
         for member in view.members:
             if parent in member.after:
                 is_new = member.product not in written
                 written.add(member.product)
-                branch = tree.add(_to_text(_describe_member(member) if is_new else f"{member.product}  (see above)"))
+                branch = tree.add(_describe_member(member) if is_new else f"{member.product}  (see above)")
                 if is_new:
                     add(branch, member.product)
 
     root = view.members[0]
-    tree = Tree(_to_text(_describe_member(root)), guide_style="none")
+    tree = Branch(_describe_member(root))
     written.add(root.product)
     add(tree, root.product)
-    out = io.StringIO()
-    Console(file=out, width=max(width, 40), color_system=None, highlight=False, emoji=False, markup=False).print(tree)
-    return [line.rstrip() for line in out.getvalue().splitlines()]
+    return draw_tree(tree, width)
 
 
 def _describe_member(member: MemberView) -> str:
@@ -144,10 +135,6 @@ def _describe_member(member: MemberView) -> str:
     state = _WORDS.get(member.state, member.state.replace("_", " "))
     told = f": {member.told}" if member.told else ""
     return f"{member.product}  {scope}  {state}{told}" + (f"  {member.run_id}" if member.run_id else "")
-
-
-def _to_text(label: str) -> Text:
-    return Text(escape_text(label))
 
 
 def render_campaign_rollback(view: CampaignRollbackView, width: int) -> list[str]:

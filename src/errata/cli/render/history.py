@@ -1,4 +1,4 @@
-"""Render which run was current in each partition at a given time, and who wrote to a partition. Pure."""
+"""Render which run was current at a given time, who wrote to a partition, and the runbook of a run. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from errata.cli.render.throttle import format_partitions
 from errata.text.numbers import format_exact, format_moment
 
 if TYPE_CHECKING:
-    from errata.views import AcceptedSpan, CommitsView, CommitView, RunsView
+    from errata.views import AcceptedSpan, CommitsView, CommitView, NoteView, RunbookView, RunsView
+    from errata.views.runbook import RunbookStep
 
 BEFORE_ANY = "what was there before any run"
 SINGLE = {"published": "published", "rolled_back": "put back by a rollback"}
@@ -55,3 +56,31 @@ def _render_commit(commit: CommitView, width: int) -> list[str]:
     lines = flow([who, commit.operation, " ".join(moved), "accepted" if commit.accepted else ""], width, head)
     before = f"before it {commit.before}" if commit.before else "nothing older is known"
     return lines + flow([f"snapshot {commit.snapshot_id}", before], width, " " * len(head))
+
+
+_MARKS = {"done": "x", "open": " ", "not needed": "-"}
+
+
+def render_runbook(view: RunbookView, width: int) -> list[str]:
+    """One line per step: a box, who and when, and what came of it or the command that does it."""
+    done = sum(step.state != "open" for step in view.steps)
+    lines = flow([view.run_id, view.product, view.state, f"{done} of {len(view.steps)} steps"], width)
+    for step in view.steps:
+        lines += _render_step(step, width)
+    for note in view.notes:
+        lines += wrap(note.note, width, f"  note  {format_moment(note.at)} {note.person}: ")
+    return lines
+
+
+def _render_step(step: RunbookStep, width: int) -> list[str]:
+    head = f"  [{_MARKS[step.state]}] {step.n:>2}  "
+    deed = [" ".join((format_moment(step.at), step.who))] if step.who else []
+    pieces = [step.step, *deed, *([step.what] if step.what else [])]
+    lines = flow(pieces, width, head)
+    return [*lines, f"{' ' * len(head)}{step.next}"] if step.next else lines
+
+
+def render_note(view: NoteView, width: int) -> list[str]:
+    """The note as it was kept."""
+    kept = "was kept before" if view.already else "kept"
+    return wrap(f"{kept} with {view.run_id} by {view.person}: {view.note}", width)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.text import Text
-from rich.tree import Tree
-
-from errata.cli.render.layout import render_warnings, wrap
+from errata.cli.render.layout import Branch, draw_tree, render_warnings, wrap
 from errata.cli.render.throttle import format_partitions, format_units
 from errata.text.escape import escape_text
 
@@ -27,11 +22,11 @@ def render_impact(view: ImpactView, width: int) -> list[str]:
 def render_tree(view: ImpactView, width: int) -> list[str]:
     """The tree alone."""
     scope = f"{format_partitions(view.grain, view.partitions)}  ({format_units(len(view.partitions), view.grain)})"
-    tree = _build_tree(f"{view.product}  {scope}")
+    tree = Branch(f"{view.product}  {scope}")
     _Branches(view).add_readers(tree, view.product, view.table)
-    if not tree.children:
-        return [*_print(tree, width), *wrap("nothing that reads it is known", width, "  ")]
-    return _print(tree, width)
+    if not tree.below:
+        return [*draw_tree(tree, width), *wrap("nothing that reads it is known", width, "  ")]
+    return draw_tree(tree, width)
 
 
 class _Branches:
@@ -41,7 +36,7 @@ class _Branches:
         self.view = view
         self.written: set[str] = set()
 
-    def add_readers(self, tree: Tree, product: str, table: str) -> None:
+    def add_readers(self, tree: Branch, product: str, table: str) -> None:
         """Products, models of dbt, exposures and consumers of one product."""
         for one in self.view.products:
             if product in (reading.product for reading in one.reads):
@@ -53,26 +48,26 @@ class _Branches:
         else:
             names = next((one.consumers for one in self.view.products if one.product == product), ())
         for name in names:
-            tree.add(_to_text(f"{name}  (consumer)"))
+            tree.add(f"{name}  (consumer)")
 
-    def _add_product(self, tree: Tree, one: TouchedView) -> None:
+    def _add_product(self, tree: Branch, one: TouchedView) -> None:
         is_new = one.product not in self.written
         self.written.add(one.product)
-        branch = tree.add(_to_text(f"{one.product}  {one.text() if is_new else '(see above)'}"))
+        branch = tree.add(f"{one.product}  {one.text() if is_new else '(see above)'}")
         if is_new and one.product != self.view.product:
             self.add_readers(branch, one.product, one.table)
 
-    def _add_dbt(self, tree: Tree, key: str) -> None:
+    def _add_dbt(self, tree: Branch, key: str) -> None:
         for model in self.view.dbt:
             if key in model.reads:
                 is_new = model.unique_id not in self.written
                 self.written.add(model.unique_id)
-                branch = tree.add(_to_text(_describe_model(model) if is_new else f"{model.name}  (see above)"))
+                branch = tree.add(_describe_model(model) if is_new else f"{model.name}  (see above)")
                 if is_new:
                     self._add_dbt(branch, model.unique_id)
         for exposure in self.view.exposures:
             if key in exposure.reads:
-                tree.add(_to_text(_describe_exposure(exposure)))
+                tree.add(_describe_exposure(exposure))
 
 
 def _describe_model(model: DbtModelView) -> str:
@@ -85,21 +80,6 @@ def _describe_exposure(exposure: ExposureView) -> str:
     who = f", owner {exposure.owner}" if exposure.owner else ""
     mail = f" <{exposure.email}>" if exposure.email and exposure.email != exposure.owner else ""
     return f"{exposure.name}  ({exposure.type or 'exposure'}{who}{mail})"
-
-
-def _build_tree(label: str) -> Tree:
-    return Tree(_to_text(label), guide_style="none")
-
-
-def _to_text(label: str) -> Text:
-    # names come from files of others
-    return Text(escape_text(label))
-
-
-def _print(tree: Tree, width: int) -> list[str]:
-    out = io.StringIO()
-    Console(file=out, width=max(width, 40), color_system=None, highlight=False, emoji=False, markup=False).print(tree)
-    return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
 def render_dot(view: ImpactView) -> list[str]:

@@ -1,4 +1,4 @@
-"""Lay out lines of text for a given width: wrapping, labelled rows, columns. Pure.
+"""Lay out lines of text for a given width: wrapping, labelled rows, columns, trees. Pure.
 
 Words are never cut: text that does not fit goes to the next line, and a word longer than a line (a digest, a run id, a
 path) gets its own line, which the terminal wraps. Lines that hold a command are never broken, so that they can be
@@ -89,6 +89,32 @@ def format_columns(
             lines += [head.rstrip(), *wrap(row[last], width, indent + "    ")]
         else:
             lines += [line.rstrip() for line in wrap(row[last], width, head + gap)]
+    return lines
+
+
+class Branch:
+    """A line of a tree and what is below it."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.below: list[Branch] = []
+
+    def add(self, label: str) -> Branch:
+        """Add a line below this one."""
+        self.below.append(Branch(label))
+        return self.below[-1]
+
+
+def draw_tree(root: Branch, width: int) -> list[str]:
+    """A tree with guides; a label that does not fit continues below its beginning."""
+    return _draw_branch(root, max(width, 40), "", "")
+
+
+def _draw_branch(branch: Branch, width: int, first: str, rest: str) -> list[str]:
+    lines = wrap(escape_text(branch.label), width, first, rest)  # escaped before: names of others may hold line breaks
+    for one in branch.below:
+        fork, guide = ("└── ", "    ") if one is branch.below[-1] else ("├── ", "│   ")
+        lines += _draw_branch(one, width, rest + fork, rest + guide)
     return lines
 
 

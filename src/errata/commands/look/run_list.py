@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from errata.ledger import CampaignRecord, ChunkCounts, RunRecord
 from errata.views import RunCounts, RunLine, StatusView
-from errata.views.campaign import CampaignLine, ReservationView
+from errata.views.status import CampaignLine, ReservationView
 from errata.workspace import Workspace
 
 

@@ -256,9 +256,12 @@ def record_trial(workspace: Workspace, actor: Actor, manifest: Manifest, *, is_b
 
 def find_trial(workspace: Workspace, product: Product, code: Code) -> Trial | None:
     """The newest recorded trial of this code, where the policy of the product asks for one."""
-    if DRY_RUN not in product.policy.require:
-        return None
-    wanted = (product.name, _digest_code(code))
+    return find_trial_of(workspace, product.name, code) if DRY_RUN in product.policy.require else None
+
+
+def find_trial_of(workspace: Workspace, product: str, code: Code) -> Trial | None:
+    """The newest recorded trial of this code."""
+    wanted = (product, _digest_code(code))
     entries = workspace.ledger.audit.readable_entries(actions=(TRIED,))
     found = [entry for entry in entries if (entry.body["product"], entry.body["code"]) == wanted]
     return Trial(found[-1].at, found[-1].actor.person, bool(found[-1].body["is_blocked"])) if found else None

@@ -9,6 +9,7 @@ from errata.commands.look.status import build_status
 from errata.commands.plan.show import show_plan
 from errata.commands.publish.validate import recorded_verdict_view
 from errata.commands.situation import suggest_steps
+from errata.commands.upkeep.note import list_notes
 from errata.errors import RunExpired, StateRefused
 from errata.gate.diff.candidate_diff import compare_candidate, require_candidate
 from errata.gate.warnings import find_verdict_acceptances
@@ -72,6 +73,7 @@ def build_report(
         },
         made_at=workspace.now().isoformat(timespec="seconds"),
         notes=tuple(notes),
+        kept_notes=list_notes(workspace, run),
         waves=status_view.waves,
         turn=status_view.turn,
     )

@@ -1,4 +1,4 @@
-"""Commands for auditors and for upkeep: evidence, gaps, erase, cleanup."""
+"""Commands for auditors and for upkeep: evidence, gaps, erase, note, cleanup."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from errata.late_import import build_late_import
 
 if TYPE_CHECKING:
-    from errata.commands.upkeep import cleanup, erase, evidence, gaps
+    from errata.commands.upkeep import cleanup, erase, evidence, gaps, note
 
-__all__ = ["cleanup", "erase", "evidence", "gaps"]
+__all__ = ["cleanup", "erase", "evidence", "gaps", "note"]
 
 __getattr__ = build_late_import(__name__, dict.fromkeys(__all__, ""))

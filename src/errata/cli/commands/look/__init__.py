@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: status, why, runs, history, impact, stale, quarantine."""
+"""Commands that look and change nothing: status, why, runs, history, runbook, impact, stale, quarantine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from errata.cli.app.register import command
 from errata.cli.commands.look.history import history
 from errata.cli.commands.look.impact import impact
 from errata.cli.commands.look.quarantine import quarantine
+from errata.cli.commands.look.runbook import runbook
 from errata.cli.commands.look.runs import runs
 from errata.cli.commands.look.stale import stale
 from errata.cli.commands.look.status import status
@@ -22,6 +23,7 @@ def register(app: typer.Typer) -> None:
     command(app, "why", PANEL)(why)
     command(app, "runs", PANEL)(runs)
     command(app, "history", PANEL)(history)
+    command(app, "runbook", PANEL)(runbook)
     command(app, "impact", PANEL)(impact)
     command(app, "stale", PANEL)(stale)
     command(app, "quarantine", PANEL)(quarantine)

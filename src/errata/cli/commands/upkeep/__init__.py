@@ -17,6 +17,7 @@ from errata.cli.commands.upkeep.cleanup import cleanup
 from errata.cli.commands.upkeep.erase import erase_add
 from errata.cli.commands.upkeep.evidence import evidence_export, evidence_verify
 from errata.cli.commands.upkeep.ledger import ledger_create, ledger_roles
+from errata.cli.commands.upkeep.note import note
 
 PANEL = "Audit and upkeep"
 
@@ -42,4 +43,5 @@ def register(app: typer.Typer) -> None:
     command(ledger, "create")(ledger_create)
     command(ledger, "roles")(ledger_roles)
     app.add_typer(ledger, name="ledger", rich_help_panel=PANEL)
+    command(app, "note", PANEL)(note)
     command(app, "cleanup", PANEL)(cleanup)
