@@ -24,6 +24,7 @@ import errata.views
 from errata.cli.main import build_app
 from errata.client import Client
 from errata.client.campaigns import Campaigns
+from errata.client.consumers import Consumers
 from errata.client.late_data import LateData
 from errata.client.open_project import OpenProject
 from errata.client.upkeep import Upkeep
@@ -50,6 +51,9 @@ WHO = {
     "release": "publisher, a person and not the requester",
     "publish": "publisher, not the requester; a service account with a release; with `--break-glass` that role",
     "rollback": "publisher, a person",
+    "deliver": "operator or publisher",
+    "outbox retry": "operator or publisher",
+    "outbox waive": "publisher or approver, a person",
     "cleanup": "operator",
     "late": "operator; to publish also publisher",
     "standing approve": "approver, a person",
@@ -79,6 +83,7 @@ These options may come before or after the command:
 | 3 | refused by a rule: guardrail, state, approval, permission, or something that expired or does not exist |
 | 4 | the candidate did not pass the gate: rejected, or a warning needs acceptance |
 | 5 | conflict with later writes |
+| 7 | not yet: something is still owed, held or pending |
 | 130 | interrupted; finished work is recorded |
 
 The codes inside `error[…]` are explained in [errors.md](errors.md), the `--json` answers in [json.md](json.md).
@@ -149,6 +154,7 @@ Parameters that many methods have:
 PYTHON_SECTIONS = {
     Client: "A correction",
     LateData: "Late data",
+    Consumers: "Consumers",
     Campaigns: "Campaigns",
     Upkeep: "Beside a correction",
     OpenProject: "The open project",

@@ -34,9 +34,14 @@ _ROLES = {
     "release": (Role.PUBLISHER,),
     "publish": (Role.PUBLISHER,),
     "rollback": (Role.PUBLISHER,),
+    "deliver": (Role.OPERATOR, Role.PUBLISHER),
+    "outbox retry": (Role.OPERATOR, Role.PUBLISHER),
+    "outbox waive": (Role.PUBLISHER, Role.APPROVER),
 }
-"""Commands about a run or a product that need a person, and the role for each."""
-_ABOUT_PRODUCTS = ("plan", "try")
+"""Commands about a run, a product or an item that need a person, and the role for each."""
+_ABOUT_PRODUCTS = ("plan", "try", "deliver")
+_ABOUT_ITEMS = ("outbox retry", "outbox waive")
+_ABOUT_OTHERS = (*_ABOUT_ITEMS, "plan", "try")
 _NOT_THE_REQUESTER = ("approve", "decline", "release", "publish")
 _COMMAND = re.compile(
     rf"\berrata (?P<verb>{'|'.join(_ROLES)}) (?P<about>[\w.-]*\w)(?P<rest>(?:(?!\berrata |&&|;|\n).)*)"
@@ -53,8 +58,9 @@ def complete_commands(workspace: Workspace, actor: Actor, text: str) -> str:
 
     def complete(found: re.Match[str]) -> str:
         verb, about, rest = found["verb"], found["about"], found["rest"]
-        run = None if verb in _ABOUT_PRODUCTS else _find_run(workspace, about) or _find_campaign(workspace, about)
-        if run is None and not (verb in _ABOUT_PRODUCTS and about in workspace.project.products):
+        run = _find_run(workspace, about) or _find_campaign(workspace, about) if verb not in _ABOUT_OTHERS else None
+        is_product = verb in _ABOUT_PRODUCTS and about in workspace.project.products
+        if run is None and not is_product and verb not in _ABOUT_ITEMS:
             return found[0]
         rest = _fill_scope(workspace, actor, rest)
         name = "" if "--as " in rest else _choose_person(workspace, actor, verb, rest, run)

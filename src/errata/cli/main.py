@@ -15,14 +15,14 @@ from errata.cli.app.helptext import GroupedHelp, to_help_text
 from errata.cli.app.interrupt import interrupts_handled
 from errata.cli.app.register import Directory, Json, Person, Yes, set_shared
 from errata.cli.app.session import CliEnvironment, Session
-from errata.cli.commands import compute, live, look, plan, publish, setup, upkeep
+from errata.cli.commands import compute, consumers, live, look, plan, publish, setup, upkeep
 
 HELP = """Governed corrections of published data: plan, approve, run, validate, publish, roll back.
 
 Results go to stdout (--json for programs), messages to stderr. Every command is safe to repeat.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by a rule, 4 did not pass the gate,
-5 conflict with later writes, 130 interrupted (finished work is recorded).
+5 conflict with later writes, 7 still owed, 130 interrupted (finished work is recorded).
 
 Example: errata plan fin.daily_revenue --from 2026-01-01 --to 2026-02-15 --reason "FX inverted"
 """
@@ -60,7 +60,7 @@ def build_app() -> typer.Typer:
             typer.echo(ctx.get_help())
             raise typer.Exit
 
-    for section in (setup, plan, compute, publish, look, upkeep, live):
+    for section in (setup, plan, compute, publish, consumers, look, upkeep, live):
         section.register(app)
     return app
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from errata import views
 from errata.client.campaigns import Campaigns
+from errata.client.consumers import Consumers
 from errata.client.late_data import LateData
 from errata.client.open_project import Partitions
 from errata.commands import compute, look, plan, publish
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from errata.views.run import TryView
 
 
-class Client(LateData, Campaigns):
+class Client(LateData, Consumers, Campaigns):
     """One open project; close it, or use it as a context manager."""
 
     def plan(

@@ -40,10 +40,15 @@ class RunSituation:
     kind: str = "restate"
     partitions: tuple[str, ...] = ()
     campaign: str = ""  # that it is a member of
+    pay_command: str = ""  # pays what is owed because of it, or lets what failed be tried again
 
 
 def next_step(run: RunSituation) -> str:
     """The command to type next; empty if the run has ended and there is nothing to do."""
+    return _find_step(run) or run.pay_command
+
+
+def _find_step(run: RunSituation) -> str:
     if run.restore_command:
         return run.restore_command
     if run.successor:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from errata.approval.quorum import current_quorum_view
 from errata.approval.suggestion import complete_commands
+from errata.commands.consumers.outbox import suggest_payment
 from errata.commands.next_step import RunSituation, next_steps
 from errata.errors import StateRefused
 from errata.gate.verdict.acceptance import find_open_warnings
@@ -47,6 +48,7 @@ def build_situation(
     is_reviewed: bool = False,
     successor: str = "",
     campaign: str = "",
+    owes: Sequence[str] = (),
 ) -> RunSituation:
     """The situation of a run, from what was read about it."""
     unpublished = [name for name in manifest.partitions if states[name] is PartitionState.UNPUBLISHED]
@@ -73,6 +75,7 @@ def build_situation(
         kind=manifest.kind,
         partitions=manifest.partitions,
         campaign=campaign,
+        pay_command=next(iter(owes), ""),
     )
 
 
@@ -150,6 +153,7 @@ def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_revie
         is_reviewed=is_reviewed,
         successor=find_successor(workspace, run),
         campaign=find_campaign_of(workspace, run),
+        owes=suggest_payment(workspace.ledger.outbox.list_open(run_id=run.run_id), run.run_id),
     )
 
 

@@ -13,19 +13,24 @@ from errata.model.side_tables import is_side_table_mode
 from errata.publishing.origins import find_origins
 from errata.workspace import Workspace
 
-PUBLISHED, ROLLED_BACK = "published", "rolled_back"
-EVENTS = {"publish": PUBLISHED, "rollback": ROLLED_BACK}
-"""Events by kind of publication."""
+PLANNED, APPROVED, PUBLISHED, ROLLED_BACK = "planned", "approved", "published", "rolled_back"
 
 
 def list_owed(
-    workspace: Workspace, run: RunRecord, manifest: Manifest, event: str, partitions: Sequence[str]
+    workspace: Workspace, run: RunRecord | None, manifest: Manifest, event: str, partitions: Sequence[str]
 ) -> tuple[Owed, ...]:
-    """What this event owes; the items are given to the transaction that records it. Empty for most products."""
-    return (
-        *_owed_on_tables(workspace, run, manifest, event, partitions),
-        *owe_messages(workspace.project, manifest.product, event, partitions),
-    )
+    """What this event owes; the items are given to the transaction that records it. Empty for most products.
+
+    There is no run yet when it is planned.
+    """
+    on_tables = _owed_on_tables(workspace, run, manifest, event, partitions) if run else ()
+    return (*on_tables, *owe_messages(workspace.project, manifest.product, event, partitions))
+
+
+def list_owed_by_plan(workspace: Workspace, manifest: Manifest) -> tuple[Owed, ...]:
+    """What a plan owes, and what its approval owes if it is approved in the same transaction."""
+    owed = (list_owed(workspace, None, manifest, event, manifest.partitions) for event in (PLANNED, APPROVED))
+    return tuple(one for owes in owed for one in owes)
 
 
 def _owed_on_tables(

@@ -30,6 +30,8 @@ _TURN = 20
 """Items that are paid of one queue before the next queue has its turn."""
 
 
+_POLL_SECONDS, _LONGEST_SLEEP_SECONDS = 0.2, 5.0
+
 _active: set[str] = set()
 """Claims of this process that it is paying right now; others that the ledger names it for were interrupted."""
 
@@ -56,12 +58,13 @@ def pay(
     run_id: str | None = None,
     seconds: float = COMMAND_SECONDS,
     wait: bool = False,
+    tell: Callable[[str], None] | None = None,
     handlers: Mapping[Effect, Handler] | None = None,
 ) -> PaymentReport:
     """Pay what is owed for a table or a run, or everything, until nothing can be paid now or the time is over.
 
     An item that was started is finished. With ``wait`` it sleeps until the next attempt may start, as long as there is
-    time. What cannot be paid is reported and stays owed; nothing is raised for it.
+    time. ``tell`` gets a line for each item. What cannot be paid is reported and stays owed; nothing is raised for it.
     """
     recover_open_intents(workspace, actor, workspace.ledger.runs.get(run_id).table if run_id else table)
     workspace.ledger.outbox.convert_notes(actor)
@@ -69,7 +72,7 @@ def pay(
     def find_queues() -> Collection[str]:
         return workspace.ledger.outbox.queues(table=table, run_id=run_id)
 
-    return pay_queues(workspace, actor, find_queues, seconds=seconds, wait=wait, handlers=handlers)
+    return pay_queues(workspace, actor, find_queues, seconds=seconds, wait=wait, tell=tell, handlers=handlers)
 
 
 def pay_queues(
@@ -79,12 +82,13 @@ def pay_queues(
     *,
     seconds: float = COMMAND_SECONDS,
     wait: bool = False,
+    tell: Callable[[str], None] | None = None,
     handlers: Mapping[Effect, Handler] | None = None,
 ) -> PaymentReport:
     """Pay what is owed in these queues; see :func:`pay`."""
     if not (queues := find_queues()):
         return PaymentReport()
-    payer = _Payer(workspace, actor, handlers or load_handlers(), time.monotonic() + seconds)
+    payer = _Payer(workspace, actor, handlers or load_handlers(), time.monotonic() + seconds, tell)
     while True:
         if not payer.pay_round(queues) and not (wait and payer.sleep_until_due(queues)):
             return payer.report
@@ -97,6 +101,7 @@ class _Payer:
     actor: Actor
     handlers: Mapping[Effect, Handler]
     deadline: float
+    tell: Callable[[str], None] | None = None
     report: PaymentReport = field(default_factory=PaymentReport)
     _left: set[str] = field(default_factory=set)  # queues that cannot be paid here
 
@@ -112,13 +117,14 @@ class _Payer:
 
     def sleep_until_due(self, queues: Collection[str]) -> bool:
         """Sleep until an item may be tried; False when there is none, or not before the time is over."""
-        due = self.workspace.ledger.outbox.next_due([queue for queue in queues if queue not in self._left])
+        outbox = self.workspace.ledger.outbox
+        due = min((at for queue in queues if queue not in self._left and (at := outbox.next_due(queue))), default=None)
         if due is None:
             return False
-        seconds = max(0.05, (due - self.workspace.ledger.now_ms()) / 1000)
+        seconds = max(_POLL_SECONDS, (due - self.workspace.ledger.now_ms()) / 1000)
         if time.monotonic() + seconds > self.deadline:
             return False
-        self.workspace.sleep(min(seconds, 5.0))
+        self.workspace.sleep(min(seconds, _LONGEST_SLEEP_SECONDS))
         return True
 
     def _pay_next(self, queue: str) -> bool:
@@ -160,9 +166,11 @@ class _Payer:
             case Paid(result, owes):
                 if outbox.record_paid(item, result, self.actor, owes):
                     self.report.paid.append(replace(item, result=result))
+                    self._say(f"✓ item {item.item_id}: {_describe(item)}, {item.event} of {item.run_id}")
                 failpoint("deliver.after_record")
             case Later(seconds, progress):
                 outbox.put_off(item, seconds, progress)
+                self._say(f"▶ item {item.item_id}: {_describe(item)} continues in {seconds:g} s")
         return True
 
     def _record_failure(self, item: OutboxItem, error: str) -> None:
@@ -170,10 +178,16 @@ class _Payer:
         told = f"item {item.item_id} ({_describe(item)}) of {item.run_id} is not paid: {error}"
         if item.attempts >= most:
             outbox.record_failed(item, error, self.actor)
-            self.report.warnings.append(f"{told}; it failed {most} times, errata outbox retry {item.item_id}")
+            told += f"; it failed {most} times, errata outbox retry {item.item_id}"
         else:
             outbox.record_attempt(item, error, compute_wait(item.attempts))
-            self.report.warnings.append(f"{told}; it is tried again: errata deliver")
+            told += "; it is tried again: errata deliver"
+        self.report.warnings.append(told)
+        self._say(f"✗ {told}")
+
+    def _say(self, line: str) -> None:
+        if self.tell is not None:
+            self.tell(line)
 
     def _leave(self, item: OutboxItem) -> None:
         self._left.add(item.queue)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from errata.views.impact import DbtModelView, ExposureView, ImpactView, ReadingView, TellView, TouchedView
     from errata.views.live_writes import LateInputView, LiveWriteView
+    from errata.views.outbox import DeliverView, OutboxDecisionView, OutboxItemView, OutboxView
     from errata.views.plan import (
         ChunkView,
         DeadlineView,
@@ -79,6 +80,7 @@ __all__ = [
     "DbtModelView",
     "DeadlineView",
     "DecisionView",
+    "DeliverView",
     "ErasedView",
     "EstimateView",
     "ExposureView",
@@ -96,6 +98,9 @@ __all__ = [
     "ListedView",
     "LiveWriteView",
     "NoteView",
+    "OutboxDecisionView",
+    "OutboxItemView",
+    "OutboxView",
     "PartitionView",
     "PlanView",
     "PublishView",
@@ -134,6 +139,7 @@ _NAMES = {
     "runbook": ("NoteView", "RunbookView"),
     "impact": ("DbtModelView", "ExposureView", "ImpactView", "ReadingView", "TellView", "TouchedView"),
     "live_writes": ("LateInputView", "LiveWriteView"),
+    "outbox": ("DeliverView", "OutboxDecisionView", "OutboxItemView", "OutboxView"),
     "plan": (
         "ChunkView",
         "DeadlineView",

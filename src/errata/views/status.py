@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from errata.model.run import RunCounts
     from errata.views.approval import ApprovalView, BreakGlassView, QuorumView, ReleasedView
     from errata.views.live_writes import LateInputView, LiveWriteView
+    from errata.views.outbox import OutboxItemView
     from errata.views.publish import FreezeView, HazardView, WaveTurnView, WaveView
 
 
@@ -160,6 +161,7 @@ class StatusView:
     live_writes: tuple[LiveWriteView, ...] = ()  # into partitions that are not published, since planning
     late_inputs: tuple[LateInputView, ...] = ()  # new data in inputs since they were pinned
     campaign: str | None = field(default=None, metadata=LEFT_OUT)  # that the run is a member of
+    owed: tuple[OutboxItemView, ...] = field(default=(), metadata=LEFT_OUT)  # because of it: not paid, or failed
 
     @property
     def noticed(self) -> tuple[str, ...]:

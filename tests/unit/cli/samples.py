@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
+from typing import Any
 
 from errata.canonical import to_plain
 from errata.commands.upkeep.evidence import EvidenceView
@@ -92,6 +93,7 @@ from errata.views.late import (
     StandingUseView,
     StandingView,
 )
+from errata.views.outbox import DeliverView, OutboxDecisionView, OutboxItemView, OutboxView
 from errata.views.run import TryView
 from errata.views.runbook import NoteView, RunbookView
 from errata.views.stale import StalePartitionView, StaleProductView, StaleReasonView, StaleView
@@ -903,6 +905,54 @@ def stale() -> StaleView:
         StaleProductView("fin.rolling", "lake.fin.rolling", "day", 7, 0, 0),
     )
     return StaleView(ok=False, products=products, partitions=tuple(found))
+
+
+def outbox_item(number: int, kind: str, consumer: str, state: str, **fields: Any) -> OutboxItemView:
+    """An item of the outbox."""
+    values: dict[str, Any] = {
+        "attempts": 1, "last_error": None, "event": "published", "key": f"{RUN}-p1-3fa9c2/published/{kind}/{consumer}",
+        "table": "lake.fin.daily_revenue", "partitions": days("2026-01-13", 2), "owed_at": "2026-02-15T11:00:00Z",
+        "age_seconds": 4000, "next_at": None, "ended_at": None,
+    }  # fmt: skip
+    return OutboxItemView(id=str(number), kind=kind, consumer=consumer, run_id=RUN, state=state, **(values | fields))
+
+
+def outbox(*, all_items: bool = False) -> OutboxView:
+    """A message whose receiver is gone, a cache that does not answer, and what is over."""
+    gone = outbox_item(17, "tell", "exec-dashboard", "failed", attempts=8, last_error="410 Gone")
+    slow = outbox_item(
+        18, "recover", "exec-dashboard", "owed", last_error="redis did not answer within 30 s", attempts=3,
+        next_at="2026-02-15T12:08:30+00:00",
+    )  # fmt: skip
+    paid = outbox_item(15, "corrections", "", "paid", ended_at="2026-02-15T11:00:03Z")
+    waived = outbox_item(
+        16, "recover", "old-dashboard", "waived", attempts=8, last_error="connection refused", waived_by="bo",
+        waived_why="it is switched off", waived_ready=True,
+    )  # fmt: skip
+    steps = ("errata outbox retry 17", f"errata deliver {RUN}")
+    return OutboxView((paid, waived, gone, slow) if all_items else (gone, slow), None, all_items, steps)
+
+
+def outbox_decision(action: str) -> OutboxDecisionView:
+    """Item 17, to be tried again or given up."""
+    item = outbox_item(17, "tell", "exec-dashboard", "owed", attempts=0, last_error="410 Gone")
+    if action == "retry":
+        return OutboxDecisionView(action, (item,), next=(f"errata deliver {RUN}",))
+    item = replace(item, state="waived", waived_by="bo", waived_why="switched off")
+    return OutboxDecisionView(action, (item,), next=(f"errata status {RUN}",))
+
+
+def delivery(*, ok: bool = False) -> DeliverView:
+    """Three items paid; the rest as in the outbox."""
+    if ok:
+        return DeliverView(ok=True, paid=3, items=(), warnings=(), seconds=1.25)
+    found = outbox()
+    return DeliverView(ok=False, paid=3, items=found.items, warnings=(), seconds=60.0, next=found.next)
+
+
+def owing_status() -> StatusView:
+    """A published run that still owes something."""
+    return replace(published_status(), owed=outbox().items, next="errata outbox retry 17")
 
 
 def late() -> LateView:

@@ -22,7 +22,7 @@ from unit.cli.sample_client import FakeClient, errata
 RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
     "init adopt check doctor try plan show approve decline run pause resume cancel retry submit validate diff "
-    "report release publish quarantine rollback status why runs history impact stale late runbook note cleanup"
+    "report release publish quarantine rollback status why runs history impact stale late runbook note cleanup deliver"
 )
 NAMES = (
     *PLAIN.split(" "),
@@ -32,6 +32,7 @@ NAMES = (
     *("evidence export", "evidence verify"),
     *("live check", "live write"),
     *("standing show", "standing approve", "standing revoke"),
+    *("outbox list", "outbox retry", "outbox waive"),
 )
 
 

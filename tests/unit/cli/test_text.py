@@ -25,6 +25,7 @@ from errata.model.waves import build_pause_error
 from errata.text import numbers as human
 from errata.views import ImpactView, LateInputView, LiveWriteView, PartitionView, RunsView
 from errata.views.checks import DoctorCheck
+from errata.views.outbox import OutboxView
 from unit.cli import samples
 from unit.cli.sample_client import FakeClient, errata
 
@@ -296,6 +297,14 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "standing": (("standing", "show"), {}),
     "runbook": (("runbook", RUN), {}),
     "note": (("note", RUN, "rates of January came late"), {}),
+    "outbox": (("outbox",), {}),
+    "outbox-none": (("outbox", RUN), {"outbox": OutboxView((), RUN)}),
+    "outbox-all": (("outbox", RUN, "--all"), {"outbox": samples.outbox(all_items=True)}),
+    "outbox-retry": (("outbox", "retry", "17"), {}),
+    "outbox-waive": (("outbox", "waive", "17", "--reason", "switched off"), {}),
+    "deliver": (("deliver",), {}),
+    "deliver-paid": (("deliver",), {"deliver": samples.delivery(ok=True)}),
+    "status-owed": (("status", RUN), {"status": samples.owing_status()}),
     "impact-none": (
         ("impact", "fin.daily_revenue", "--partitions", "2026-01-01"),
         {"impact": ImpactView("fin.daily_revenue", "lake.fin.daily_revenue", "day", ("2026-01-01",))},

@@ -93,8 +93,16 @@ def render_run_status(view: StatusView, width: int) -> list[str]:
             lines += render_publication(publication, view.grain, width)
     for hazard in view.hazards:
         lines += render_hazard(hazard, width)
+    if view.owed:
+        lines += ["", *_render_owed(view, width)]
     lines += render_warnings((*view.warnings, *view.noticed), width)
     return [*lines, "", *render_next(view.next)] if view.next else lines
+
+
+def _render_owed(view: StatusView, width: int) -> list[str]:
+    from errata.cli.render.consumers.outbox import render_owed  # most runs owe nothing
+
+    return [f"{plural(len(view.owed), 'item')} still owed because of this run", *render_owed(view.owed, width)]
 
 
 def _render_run_notes(view: StatusView, width: int) -> list[str]:

@@ -11,6 +11,7 @@ from errata.approval.quorum import build_member_check
 from errata.canonical import canonical_bytes, sha256, to_plain
 from errata.commands.campaign.member_state import DRIFTED
 from errata.commands.plan.plan import list_active_runs, tag_pinned_snapshots
+from errata.delivery.obligations import list_owed_by_plan
 from errata.errors import Drifted, EngineError, StateRefused
 from errata.failpoints import failpoint
 from errata.ledger import CampaignRecord, RunRecord
@@ -59,7 +60,7 @@ def seal_member(
     run, already = workspace.ledger.members.seal(
         record.campaign_id, product, build_run_id(product, digest, workspace.now()), found, digest=digest,
         judge=build_member_check(workspace, member.manifest, record.digest, record.planned_by), parts=parts,
-        actor=actor,
+        actor=actor, owes=list_owed_by_plan(workspace, member.manifest),
     )  # fmt: skip
     failpoint("campaign.after_seal")
     pin_member(workspace, actor, run, is_new=not already)

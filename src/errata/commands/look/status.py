@@ -9,6 +9,7 @@ from errata.approval.break_glass import find_last_break_glass
 from errata.approval.quorum import approvals_view, current_quorum_view
 from errata.approval.release import find_release_digest, name_releaser, released_view
 from errata.approval.suggestion import complete_commands
+from errata.commands.consumers.outbox import item_views, suggest_payment
 from errata.commands.look.quarantine import rows_by_input
 from errata.commands.look.run_list import counts_view
 from errata.commands.next_step import next_step
@@ -66,12 +67,12 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
     turn = turn_view(workspace, run, manifest, waves)
     set_back, unknown = find_run_set_backs(workspace.ledger, workspace.engines, run)
     live_writes, states = read_live_writes(workspace, run), workspace.ledger.partitions.states(run.run_id)
-    campaign = find_campaign_of(workspace, run)
+    campaign, open_items = find_campaign_of(workspace, run), workspace.ledger.outbox.list_open(run_id=run.run_id)
     situation = build_situation(
         next_run, manifest, counts=counts, states=states, quorum=quorum, turn=turn, live_writes=live_writes,
         set_back=set_back, last_move=find_last_move(workspace, run), chunks=chunks,
         open_warnings=find_warnings_to_accept(workspace, next_run), successor=find_successor(workspace, run),
-        campaign=campaign,
+        campaign=campaign, owes=suggest_payment(open_items, run.run_id),
     )  # fmt: skip
     return StatusView(
         run_id=run.run_id,
@@ -88,7 +89,7 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         approvals=approvals_view(workspace, run.run_id),
         publications=tuple(_publication_view(p, releases) for p in publications),
         next=complete_commands(workspace, actor, next_step(situation)),
-        warnings=(*unknown, *(one.told for one in set_back), *_list_unfinished(workspace, run, publications)),
+        warnings=(*unknown, *(one.told for one in set_back), *_list_unfinished(publications)),
         cost=cost_view(workspace, manifest, attempts, facts),
         canary=facts.get("canary"),
         determinism=facts.get("determinism"),
@@ -113,19 +114,15 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         live_writes=live_writes,
         late_inputs=read_late_inputs(workspace, run),
         campaign=campaign or None,
+        owed=item_views(workspace, open_items),
     )
 
 
-def _list_unfinished(workspace: Workspace, run: RunRecord, publications: Iterable[PublicationRecord]) -> Iterator[str]:
-    """Warnings about open publications, and about outbox work of publications that landed."""
+def _list_unfinished(publications: Iterable[PublicationRecord]) -> Iterator[str]:
+    """Warnings about open publications."""
     for one in publications:
         if one.state is PublicationState.INTENDED:
             yield f"{one.kind} {one.pub_id} has been open since {one.intended_at}"
-    owed: dict[str, list[str]] = {}
-    for item in workspace.ledger.outbox.list_open(run_id=run.run_id):
-        owed.setdefault(item.pub_id or run.run_id, []).append(item.effect.value)
-    for cause, effects in owed.items():
-        yield f"still owed after {cause}: {', '.join(dict.fromkeys(effects))}; errata deliver {run.run_id}"
 
 
 def _open_freeze_view(workspace: Workspace, run: RunRecord) -> FreezeView | None:

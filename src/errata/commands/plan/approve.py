@@ -9,9 +9,12 @@ from errata.canonical import parse_digest
 from errata.commands.plan.show import show_plan
 from errata.commands.situation import hint_next_step
 from errata.delivery.alarms import raise_alarm
+from errata.delivery.obligations import APPROVED, list_owed
 from errata.errors import ApprovalRefused, StateRefused
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
+from errata.model.consumer.outbox import Owed
+from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.run import RunState
 from errata.publishing.live_writes import notice_live_writes, read_live_writes
@@ -63,6 +66,10 @@ def decline(workspace: Workspace, actor: Actor, run_id: str, note: str) -> Decis
     return _record_decision(workspace, actor, run, run.manifest_digest, "declined", note)
 
 
+def _list_owed(workspace: Workspace, run: RunRecord, manifest: Manifest, decision: str) -> tuple[Owed, ...]:
+    return list_owed(workspace, run, manifest, APPROVED, run.partitions) if decision == "approved" else ()
+
+
 def _record_decision(
     workspace: Workspace, actor: Actor, run: RunRecord, digest: str, decision: str, note: str, break_glass: str = ""
 ) -> DecisionView:
@@ -77,7 +84,7 @@ def _record_decision(
     run, already = workspace.ledger.approvals.decide(
         run.run_id, digest, actor.person, decision, note, actor,
         judge=build_quorum_check(workspace, run, manifest), break_glass=break_glass,
-        owes=owe_alarm(workspace, break_glass),
+        owes=(*owe_alarm(workspace, break_glass), *_list_owed(workspace, run, manifest, decision)),
     )  # fmt: skip
     raise_alarm(workspace, actor, run)
     if decision == "approved":

@@ -13,6 +13,7 @@ from errata.approval.standing import StandingState, add_limits, build_cover
 from errata.canonical import digest_of
 from errata.commands.plan.read_references import read_reference
 from errata.commands.plan.show import plan_view, refused_view
+from errata.delivery.obligations import list_owed_by_plan
 from errata.errors import ErrataError, NotFound, PlanRefused, UsageError
 from errata.failpoints import failpoint
 from errata.ledger import PartitionState, RunRecord
@@ -106,6 +107,7 @@ def make_plan(
         actor=actor,
         body={"verdicts": [[v.rule, v.level, v.message, v.override] for v in plan.verdicts]},
         cover=_build_cover(workspace, actor, plan.manifest, standing) if standing else None,
+        owes=list_owed_by_plan(workspace, plan.manifest),
     )
     failpoint("plan.after_record")
     # after the record, so that every tag belongs to a run in the ledger; repeating the command creates missing tags

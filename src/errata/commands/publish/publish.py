@@ -208,6 +208,7 @@ def _report_already_published(
             hint=set_back[0].next,
             partitions=[name for one in set_back for name in one.partitions],
         )
+    followed = pay(context.workspace, context.actor, table=context.run.table).warnings
     context = context.widen()
     waves = context.ledger.waves.list(context.run_id)
     last = context.ledger.publications.latest_landed(context.run_id, "publish")
@@ -230,6 +231,7 @@ def _report_already_published(
         break_glass=find_last_break_glass(context.workspace, context.run_id),
         single_user=bool(last.release.get("single_user")),
         landed_on=find_side_table(context.manifest),
+        warnings=tuple(followed),
         waves=wave_views(context.workspace, context.run, waves),
         turn=turn_view(context.workspace, context.run, context.manifest, waves),
     )

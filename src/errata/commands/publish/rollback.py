@@ -305,6 +305,8 @@ def _report_already_rolled_back(
         context.ledger.audit.record_refusal(context.run_id, context.actor, "rollback", error.message)
         raise error
     last = context.ledger.publications.latest_landed(context.run_id, "rollback")
+    for warning in pay(context.workspace, context.actor, table=context.run.table).warnings:
+        context.workspace.narrate(f"WARNING: {warning}")
     # a process may have died between the rollback and the note
     stale = note_stale_readers(context.workspace, context.actor, last, left)
     return RollbackView(

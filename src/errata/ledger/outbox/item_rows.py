@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, select
@@ -67,6 +68,22 @@ def find_payable_id(
             return next(item_id for item_id, queued in zip(ids, seen, strict=True) if queued is found)
         if seen[0].effect.is_strict:
             return None  # behind the first one everything waits
+    return None
+
+
+def find_next_due(conn: Connection, queue: str) -> int | None:
+    """When the next item of this queue may be tried; None when all wait for one that failed."""
+    seen: list[QueuedItem] = []
+    rows: list[Row[Any]] = []
+    for page in _iterate_pages(conn, queue):
+        rows += page
+        # as if every time had come and nobody was paying
+        seen += (replace(_row_to_queued(row, 0, lambda _: True), is_due=True) for row in page)
+        if found := find_payable(seen):
+            row = next(row for row, queued in zip(rows, seen, strict=True) if queued is found)
+            return int(max(row.not_before, row.lease_until))
+        if seen[0].effect.is_strict:
+            return None
     return None
 
 

@@ -20,7 +20,8 @@ from errata.ledger.records import PublicationRecord, RunRecord
 from errata.ledger.schema.definition import outbox_item
 from errata.ledger.store.base import to_json_text
 from errata.model.audit import Actor
-from errata.model.consumer.outbox import ItemState, Owed
+from errata.model.consumer.outbox import APPROVED, ItemState, Owed
+from errata.model.run import RunState
 
 
 def write_owed(
@@ -58,6 +59,11 @@ def write_owed(
     body = {"items": told} | ({"publication": pub_id} if pub_id else {})
     seq = append_entry(tx, actor, f"outbox.{state.value}", run.run_id, body).seq
     tx.conn.execute(outbox_item.insert(), [row | {"audit_seq": seq} for row in rows])
+
+
+def list_happened(owes: Sequence[Owed], run: RunRecord) -> list[Owed]:
+    """What a plan owes, with what an approval owes only if the run is approved already."""
+    return [owed for owed in owes if owed.event != APPROVED or run.state is RunState.APPROVED]
 
 
 def settle_owed(tx: Tx, publication: PublicationRecord, actor: Actor, *, landed: bool) -> None:

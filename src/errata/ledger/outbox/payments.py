@@ -19,6 +19,7 @@ from errata.ledger.db.database import Tx
 from errata.ledger.outbox.item_rows import (
     OPEN,
     WINDOW,
+    find_next_due,
     find_payable_id,
     item_from_row,
     list_older,
@@ -117,7 +118,7 @@ class Outbox(Store):
             _end(tx, [item], ItemState.PAID, actor, {"result": result, "attempts": item.attempts})
             covered = _find_covered(tx, item)
             _end(tx, covered, ItemState.PAID, actor, {"result": {"absorbed_by": item.key}})
-            write_owed(tx, find_run(tx.conn, item.run_id), item.key, owes, actor)
+            write_owed(tx, find_run(tx.conn, item.run_id), item.key, owes, actor, pub_id=item.pub_id)
             return True
 
         return self._write(actor, work)
@@ -144,7 +145,7 @@ class Outbox(Store):
             told = tx.redact(error)[:_MAX_ERROR]
             body = {"error": told, "attempts": item.attempts}
             _end(tx, [item], ItemState.FAILED, actor, body, {"last_error": told, "ended_at": None})
-            write_owed(tx, find_run(tx.conn, item.run_id), item.key, owes, actor)
+            write_owed(tx, find_run(tx.conn, item.run_id), item.key, owes, actor, pub_id=item.pub_id)
             return True
 
         return self._write(actor, work)
@@ -208,11 +209,9 @@ class Outbox(Store):
         query = select(state, func.count()).where(*_conditions(run_id, table, None, None)).group_by(state)
         return self._read(lambda conn: {ItemState(found): count for found, count in conn.execute(query).tuples()})
 
-    def next_due(self, queues: Collection[str]) -> int | None:
-        """When the first item of these queues may be tried, in milliseconds; None when nothing is owed in them."""
-        c = outbox_item.c
-        query = select(func.min(c.not_before)).where(c.state == ItemState.OWED.value, c.queue.in_(sorted(queues)))
-        return self._read(lambda conn: conn.execute(query).scalar())
+    def next_due(self, queue: str) -> int | None:
+        """When the next item of this queue may be tried, in milliseconds; None when all wait for one that failed."""
+        return self._read(lambda conn: find_next_due(conn, queue))
 
     def _release(self, item: OutboxItem, seconds: float, values: Mapping[str, Any]) -> bool:
         def work(tx: Tx) -> bool:

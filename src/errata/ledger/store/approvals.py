@@ -18,7 +18,7 @@ from errata.ledger.store.base import Refusal, Store, build_record, find_run, mov
 from errata.ledger.store.runs import load_verified_manifest
 from errata.model.approval import ApprovalRecord, QuorumStatus
 from errata.model.audit import Actor
-from errata.model.consumer.outbox import BREAK_GLASS, Owed
+from errata.model.consumer.outbox import APPROVED, BREAK_GLASS, Owed
 from errata.model.run import ACTIVE, FINAL, RunState
 
 QuorumCheck = Callable[[tuple[ApprovalRecord, ...], str], QuorumStatus]
@@ -88,7 +88,7 @@ class Decisions(Store):
             glass_owes = [replace(one, payload=told) for one in owes if one.event == BREAK_GLASS and break_glass]
             write_owed(tx, moved, f"{run_id}-{tx.head_hash[:8]}", glass_owes, actor)
             if moved.state is RunState.APPROVED and run.state is not RunState.APPROVED:
-                write_owed(tx, moved, run_id, [one for one in owes if one.event != BREAK_GLASS], actor)
+                write_owed(tx, moved, run_id, [one for one in owes if one.event == APPROVED], actor)
             return moved, False
 
         return self._write(actor, work)

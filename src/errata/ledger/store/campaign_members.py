@@ -16,6 +16,7 @@ from errata.canonical import canonical_bytes, from_plain, sha256
 from errata.errors import ApprovalRefused, InputWithdrawn, ScopeLocked
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
+from errata.ledger.outbox.items import write_owed
 from errata.ledger.records import CampaignRecord, MemberRecord, RunRecord
 from errata.ledger.schema.definition import fact as fact_table
 from errata.ledger.schema.definition import manifest as manifest_table
@@ -29,6 +30,7 @@ from errata.ledger.store.runs import RunScope, insert_run
 from errata.model.approval import ApprovalRecord, QuorumStatus
 from errata.model.audit import Actor
 from errata.model.campaign.derivation import Drift, Json, derive_manifest, find_drift, find_member
+from errata.model.consumer.outbox import Owed
 from errata.model.manifest import Manifest
 from errata.model.run import RunState
 
@@ -54,6 +56,7 @@ class CampaignMembers(Store):
         judge: MemberCheck,
         parts: Mapping[str, bytes],
         actor: Actor,
+        owes: Sequence[Owed] = (),
     ) -> tuple[RunRecord, bool]:
         """Seal and approve the run of a member, as its campaign and what was found say; True if it was before.
 
@@ -85,7 +88,9 @@ class CampaignMembers(Store):
             tx.conn.execute(member_approval.insert(), row | {"audit_seq": tx.head_seq + 1})
             body = {"campaign": campaign_id, "campaign_digest": campaign.digest, "member": product}
             body |= {"member_digest": digest, "derived": row["derived"]}
-            return move_run(tx, find_run(tx.conn, run_id), RunState.APPROVED, actor, "run.approved", body), False
+            run = move_run(tx, find_run(tx.conn, run_id), RunState.APPROVED, actor, "run.approved", body)
+            write_owed(tx, run, run_id, owes, actor)
+            return run, False
 
         return self._write(actor, work)
 

@@ -16,7 +16,7 @@ from errata.ledger.audit.chain import (
     append_entry,
 )
 from errata.ledger.db.database import Tx
-from errata.ledger.outbox.items import write_owed
+from errata.ledger.outbox.items import list_happened, write_owed
 from errata.ledger.privacy.pseudonyms import current_registry, is_as_stored, is_pseudonym
 from errata.ledger.records import RunRecord
 from errata.ledger.schema.definition import chunk as chunk_table
@@ -52,7 +52,7 @@ class Runs(Store):
         """Record a sealed manifest as a run in one transaction; True with the run if it was recorded before.
 
         ``cover`` approves the new run in the same transaction, or refuses, and then nothing is recorded.
-        ``owes`` is what follows from the plan.
+        ``owes`` is what follows from the plan, and from its approval if ``cover`` approves it.
         """
         digest = sha256(manifest_bytes)
         content = _parse_manifest(manifest_bytes)
@@ -71,7 +71,7 @@ class Runs(Store):
             _require_requester(str(content.get("requested_by", "")), actor)
             made = find_run(tx.conn, run_id)
             covered = cover(tx, made) if cover else made
-            write_owed(tx, covered, run_id, owes, actor)
+            write_owed(tx, covered, run_id, list_happened(owes, covered), actor)
             return covered, False
 
         return self._write(actor, work)

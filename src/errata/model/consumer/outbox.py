@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-BREAK_GLASS = "break_glass"
-"""The event of a decision that one person made alone."""
+APPROVED, BREAK_GLASS = "approved", "break_glass"
+"""Events of decisions: the plan is approved, and one person decided alone."""
 
 
 class Effect(StrEnum):

@@ -1,0 +1,32 @@
+"""Commands about consumers: outbox, deliver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from errata.cli.app.register import command
+from errata.cli.commands.consumers.deliver import deliver
+from errata.cli.commands.consumers.outbox import outbox_list, outbox_retry, outbox_waive
+
+PANEL = "Consumers"
+
+
+class _ListByDefault(TyperGroup):
+    """A group whose command ``list`` may be left out."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        asks_for_help = bool(args) and args[0] in ctx.help_option_names
+        return super().parse_args(ctx, args if asks_for_help or {*args[:1]} & {*self.commands} else ["list", *args])
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this section."""
+    command(app, "deliver", PANEL)(deliver)
+    outbox = typer.Typer(help="Show what is owed to consumers.", rich_markup_mode=None, cls=_ListByDefault)
+    command(outbox, "list")(outbox_list)
+    command(outbox, "retry")(outbox_retry)
+    command(outbox, "waive")(outbox_waive)
+    app.add_typer(outbox, name="outbox", rich_help_panel=PANEL)

@@ -1,0 +1,55 @@
+"""Methods of the Client about consumers: what is owed to them, and its payment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from errata.client.open_project import OpenProject
+from errata.commands import consumers
+from errata.text.escape import require_one_line
+
+if TYPE_CHECKING:
+    from errata.views.outbox import DeliverView, OutboxDecisionView, OutboxView
+
+
+class Consumers(OpenProject):
+    """Follow a correction to the people and programs that read it."""
+
+    def outbox(self, run_id: str | None = None, *, all: bool = False) -> OutboxView:  # noqa: A002
+        """What is owed because of a run, or at all; with ``all`` also what is paid or waived.
+
+        Example: [item.consumer for item in client.outbox(run.id).items if item.state == "failed"]
+        """
+        return consumers.outbox.show_outbox(self._workspace, run_id, all_items=all)
+
+    def retry_outbox(
+        self, ids: Sequence[str] = (), *, failed: bool = False, as_: str | None = None
+    ) -> OutboxDecisionView:
+        """Let items be tried at once, with all attempts again; ``failed`` means all that failed.
+
+        Example: client.retry_outbox(failed=True, as_="ana")
+        """
+        return consumers.outbox.retry_items(self._workspace, self._actor(as_), ids, failed=failed)
+
+    def waive_outbox(
+        self,
+        item_id: str,
+        *,
+        reason: str,
+        ready: bool = False,
+        as_: str | None = None,
+    ) -> OutboxDecisionView:
+        """Give up paying an item; what it would have done stays undone. ``ready`` lets readers continue all the same.
+
+        Example: client.waive_outbox("17", reason="the dashboard is switched off", as_="bo")
+        """
+        said = require_one_line("--reason", reason)
+        return consumers.outbox.waive_item(self._workspace, self._actor(as_), item_id, said, ready=ready)
+
+    def deliver(self, of: str | None = None, *, timeout: str = "5min", as_: str | None = None) -> DeliverView:
+        """Pay what is owed for a product, because of a run, or at all.
+
+        Example: client.deliver("fin.daily_revenue", timeout="1min", as_="cron").ok
+        """
+        return consumers.deliver.deliver(self._workspace, self._actor(as_), of, timeout=timeout)
