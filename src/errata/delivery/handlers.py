@@ -1,7 +1,7 @@
 """Which function pays which effect.
 
-A handler gets the item and returns :class:`~errata.model.consumer.outbox.Paid` or, when its next step has to wait,
-:class:`~errata.model.consumer.outbox.Later`. Any exception is a failed attempt, except ``MissingCredentials``, which
+A handler gets the item and returns :class:`~errata.model.consumer.outbox.Paid`, or ``Later`` when its next step has to
+wait, or ``Failed`` when only a person can help. Any exception is a failed attempt, except ``MissingCredentials``, which
 leaves the item untouched. It may be called again with the same key after it succeeded, because its process may die
 before that is recorded.
 """
@@ -25,10 +25,14 @@ def load_handlers() -> Mapping[Effect, Handler]:
     from errata.delivery.consumer_messages import tell_consumer
     from errata.delivery.correction_rows import write_corrections
     from errata.delivery.current_view import refresh_view
+    from errata.delivery.recoveries import recover_consumer
+    from errata.delivery.watermarks import move_watermark
 
     return {
         Effect.CORRECTIONS: write_corrections,
         Effect.VIEW: refresh_view,
         Effect.ALARM: ring_alarm,
         Effect.TELL: tell_consumer,
+        Effect.WATERMARK: move_watermark,
+        Effect.RECOVER: recover_consumer,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from errata.delivery.consumer_effects import list_effects
 from errata.delivery.consumer_messages import owe_messages
 from errata.ledger import RunRecord
 from errata.model.consumer.outbox import Effect, Owed
@@ -24,7 +25,11 @@ def list_owed(
     There is no run yet when it is planned.
     """
     on_tables = _owed_on_tables(workspace, run, manifest, event, partitions) if run else ()
-    return (*on_tables, *owe_messages(workspace.project, manifest.product, event, partitions))
+    return (
+        *on_tables,
+        *owe_messages(workspace.project, manifest.product, event, partitions),
+        *_owed_to_consumers(workspace, manifest, event, partitions),
+    )
 
 
 def list_owed_by_plan(workspace: Workspace, manifest: Manifest) -> tuple[Owed, ...]:
@@ -48,3 +53,14 @@ def _owed_on_tables(
     if publish.view:
         # the view shows the whole table
         yield Owed(Effect.VIEW, event, payload={"view": publish.view})
+
+
+def _owed_to_consumers(
+    workspace: Workspace, manifest: Manifest, event: str, partitions: Sequence[str]
+) -> Iterator[Owed]:
+    """Refreshes and moves of watermarks, for the consumers that errata.yaml declares now."""
+    if event not in (PUBLISHED, ROLLED_BACK):
+        return
+    for consumer in workspace.project.list_consumers(manifest.product):
+        for effect in list_effects(consumer):
+            yield Owed(effect, event, consumer.name, tuple(partitions))

@@ -18,9 +18,10 @@ from errata.errors import MissingCredentials
 from errata.failpoints import failpoint
 from errata.ledger import OutboxItem, Owner, current_owner, is_owner_dead
 from errata.model.audit import Actor
-from errata.model.consumer.outbox import Effect, Later, Paid
+from errata.model.consumer.outbox import Effect, Failed, Later, Paid
 from errata.publishing.recovery import recover_open_intents
 from errata.text.exceptions import first_line
+from errata.text.numbers import plural
 from errata.worker.heartbeat import beating, write_lease
 from errata.workspace import Workspace
 
@@ -171,14 +172,16 @@ class _Payer:
             case Later(seconds, progress):
                 outbox.put_off(item, seconds, progress)
                 self._say(f"▶ item {item.item_id}: {_describe(item)} continues in {seconds:g} s")
+            case Failed(why):
+                self._record_failure(item, why, is_last=True)
         return True
 
-    def _record_failure(self, item: OutboxItem, error: str) -> None:
+    def _record_failure(self, item: OutboxItem, error: str, *, is_last: bool = False) -> None:
         outbox, most = self.workspace.ledger.outbox, count_attempts(item.effect)
         told = f"item {item.item_id} ({_describe(item)}) of {item.run_id} is not paid: {error}"
-        if item.attempts >= most:
+        if is_last or item.attempts >= most:
             outbox.record_failed(item, error, self.actor)
-            told += f"; it failed {most} times, errata outbox retry {item.item_id}"
+            told += f"; it failed after {plural(item.attempts, 'attempt')}, errata outbox retry {item.item_id}"
         else:
             outbox.record_attempt(item, error, compute_wait(item.attempts))
             told += "; it is tried again: errata deliver"

@@ -28,8 +28,7 @@ class Done:
 class MemoryConsumers:
     """Systems of consumers. ``cache`` is every Redis; ``show`` answers for SQL, HTTP and commands.
 
-    ``react`` runs after each refresh other than of the cache, with the partitions; ``broken`` is the error of systems
-    that do not work.
+    ``react`` runs after each refresh, with the partitions; ``broken`` is the error of systems that do not work.
     """
 
     cache: dict[str, str] = field(default_factory=dict)
@@ -44,14 +43,12 @@ class MemoryConsumers:
             raise EngineError(self.broken)
         kind = "redis" if step.redis else "sql" if step.sql else "http" if step.http else "command"
         self.done.append(Done(kind, tuple(partitions), key))
-        if step.delete is None:
-            self.react(partitions)
-            return None
-        wanted = compile_pattern(step.delete, partitions)
-        gone = [name for name in self.cache if wanted.fullmatch(name)]
+        wanted = compile_pattern(step.delete, partitions) if step.delete is not None else None
+        gone = [name for name in self.cache if wanted and wanted.fullmatch(name)]
         for name in gone:
             del self.cache[name]
-        return len(gone)
+        self.react(partitions)
+        return None if wanted is None else len(gone)
 
     def read_shown(self, verify: Verify, partitions: Sequence[str], key: str) -> dict[str, str | None]:
         """See the port."""

@@ -35,7 +35,7 @@ SAME_CONCEPT = {
     "secrets", "settings", "show", "side_tables", "spark", "staging", "stale", "standing", "status",
     "table", "tables", "throttle", "transforms", "try_",
     "validate",
-    "watch", "waves", "why",
+    "watch", "watermarks", "waves", "why",
 }  # fmt: skip
 """Names that stand for the same thing wherever they are."""
 

@@ -184,8 +184,13 @@ WRONG = {
     "refresh: [{http: {url: bi.example}}]": (
         'consumers.x.refresh[0].http.url: expected an address that begins with http:// or https://; found "bi.example"'
     ),
+    "refresh: [{sql: INSERT INTO wanted SELECT now(), on: pg}]": (
+        "consumers.x.refresh[0].sql: expected a statement that may be repeated, such as INSERT … ON CONFLICT: "
+        'it is run again after a crash, after refill and while old values are shown; found "INSERT INTO wanted SELECT '
+        'now()"'
+    ),
     "refill: 5s": 'the key "refill" needs refresh beside it',
-    "recover_within: 5min": 'the key "recover_within" needs refresh or verify beside it',
+    "recover_within: 5min": 'the key "recover_within" needs refresh, verify or state beside it',
     "verify: {redis: 'redis://h', equals: sum(v)}": 'missing key "get" in consumers.x.verify, which redis needs',
     "verify: {redis: 'redis://h', get: total, equals: sum(v)}": (
         "consumers.x.verify: expected {partition} in what is read, because each partition is read by itself"
@@ -218,7 +223,7 @@ VALUES = [
     "DELETE FROM t WHERE NOT d = '{partition}'",
     "CALL refresh_day('{partition}')",
     "SELECT refresh('{partition}')",
-    "INSERT INTO wanted VALUES ('{partition}', 1)",
+    "INSERT INTO wanted VALUES ('{partition}', 1) ON CONFLICT DO NOTHING",
 ]
 ELSEWHERE = [
     "SELECT v FROM {partition}",
@@ -354,3 +359,15 @@ def test_consumers_of_unknown_products_are_refused(write: Write):
     ]
     broken = PRODUCT.replace("owner:", "owner: [")
     assert all(one.startswith("products/") for one in problems_of(write(also=text, product=broken)))
+
+
+def test_a_watermark_needs_partitions_with_an_order(write: Write):
+    """Values have none; a command gets them instead."""
+    text = consumer("kind: watermark\nstate: {on: pg, table: t, key: {a: b}, column: c}")
+    product = PRODUCT.replace("grain: day", "grain: value")
+    assert [one.partition(": ")[2] for one in problems_of(write(also=text, product=product))][-1:] == [
+        (
+            "consumers.x.state: partitions of fin.daily_revenue have no order, so that a watermark cannot be moved "
+            "back; expected rerun"
+        )
+    ]

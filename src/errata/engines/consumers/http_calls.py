@@ -1,51 +1,32 @@
-"""HTTP requests to consumers: a total time limit, no redirect to another host, and no address in messages."""
+"""HTTP requests to consumers: what a request carries, and the value in its answer."""
 
 from __future__ import annotations
 
-import http.client
 import json
-import time
-import urllib.error
-import urllib.request
-from typing import IO, Any
-from urllib.parse import urlsplit
+from collections.abc import Sequence
 
+from errata.engines.http_request import send_request
 from errata.errors import EngineError
 from errata.model.consumer.declaration import HttpCall
 
-_MAX_BODY_BYTES = 1024 * 1024
-_SCHEMES = ("http", "https")
 
-
-def send_request(call: HttpCall, url: str, body: Any, key: str, timeout_seconds: float) -> bytes:
+def call_address(call: HttpCall, url: str, partitions: Sequence[str], key: str, timeout_seconds: float) -> bytes:
     """Send one request and return the body of its answer; anything but success raises ``EngineError``.
 
-    ``body`` is sent as JSON, except with GET. The key is the same for every repetition of the same work.
+    The partitions are sent as JSON, except with GET. The key is the same for every repetition of the same work.
     """
-    content = None if call.method == "GET" else json.dumps(body).encode()
     headers = {"accept": "application/json", "idempotency-key": key}
-    if content is not None:
+    content = None
+    if call.method != "GET":
         headers["content-type"] = "application/json"
-    if urlsplit(url).scheme not in _SCHEMES:
-        raise EngineError("an address was not called; expected http or https")
+        content = json.dumps({"partitions": list(partitions)}).encode()
     headers |= {name.lower(): value for name, value in call.headers.items()}
-    request = urllib.request.Request(url, data=content, headers=headers, method=call.method)  # noqa: S310
-    until = time.monotonic() + timeout_seconds
-    try:
-        with urllib.request.build_opener(_SameHost).open(request, timeout=timeout_seconds) as answer:
-            return _read_body(answer, until)
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise EngineError(f"the address answered HTTP {error.code}") from None
-    except TimeoutError:
-        raise EngineError(f"the address did not answer within {timeout_seconds:g} s") from None
-    except urllib.error.URLError as error:
-        if isinstance(error.reason, TimeoutError):
-            raise EngineError(f"the address did not answer within {timeout_seconds:g} s") from None
-        # only the type: messages may quote the address, which may contain a secret
-        raise EngineError(f"the address cannot be reached: {type(error.reason).__name__}") from None
-    except (http.client.HTTPException, OSError, ValueError) as error:
-        raise EngineError(f"the address cannot be reached: {type(error).__name__}") from None
+    answer = send_request(call.method, url, content, headers, timeout_seconds)
+    if 300 <= answer.status < 400:
+        raise EngineError(f"the address answered HTTP {answer.status}, a redirect that is not followed")
+    if not 200 <= answer.status < 300:
+        raise EngineError(f"the address answered HTTP {answer.status}")
+    return answer.body
 
 
 def read_field(body: bytes, field: str | None) -> str | None:
@@ -61,31 +42,3 @@ def read_field(body: bytes, field: str | None) -> str | None:
     if isinstance(found, (dict, list)):
         raise EngineError(f"the field {field} of the answer is not one value")
     return None if found is None else str(found)
-
-
-def _read_body(answer: http.client.HTTPResponse, until: float) -> bytes:
-    """Read the body; a server that sends a byte now and then does not hold us longer than the time limit."""
-    found = bytearray()
-    while piece := answer.read1(65_536):
-        found += piece
-        if len(found) > _MAX_BODY_BYTES:
-            raise EngineError("the answer is too long")
-        if time.monotonic() > until:
-            raise TimeoutError
-    return bytes(found)
-
-
-class _SameHost(urllib.request.HTTPRedirectHandler):
-    """Follows redirects on the same host only: headers may hold credentials."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
-    ) -> urllib.request.Request | None:
-        here, there = urlsplit(req.full_url), urlsplit(newurl)
-        if (here.scheme, here.netloc) != (there.scheme, there.netloc):
-            raise EngineError(
-                f"the address answered HTTP {code} with a redirect to another host, which was not followed"
-            )
-        if req.get_method() != "GET":
-            raise EngineError(f"the address answered HTTP {code}; only GET follows a redirect")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from errata.engines.consumers import http_calls, postgres_database, programs, redis_cache
+from errata.engines.consumers import http_calls, postgres_database, redis_cache
+from errata.engines.hooks.commands import run_command
 from errata.errors import UsageError
 from errata.model.consumer.declaration import HttpCall, Refresh, Verify
 from errata.model.consumer.partition_text import HOLE, fill_command, fill_url
 from errata.ports.consumers import ConsumerSystems
+
+KEY = "ERRATA_KEY"
+"""Environment variable with the key that is the same for every repetition of the same work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +59,8 @@ class DeclaredSystems:
                 for name in partitions
             }
         if verify.command:
-            return {
-                name: programs.read_last_word(self._run(verify.command, [name], key, seconds)) for name in partitions
-            }
+            outputs = {name: self._run(verify.command, [name], key, seconds).split() for name in partitions}
+            return {name: words[-1].decode("utf-8", "replace") if words else None for name, words in outputs.items()}
         raise UsageError("verify was refused; expected one of sql, redis, http and command")
 
     def rerun(self, command: Sequence[str], partitions: Sequence[str], key: str, timeout_seconds: float) -> None:
@@ -66,25 +70,29 @@ class DeclaredSystems:
     def _call(self, call: HttpCall, partitions: Sequence[str], key: str, seconds: float) -> bytes:
         """One request for each partition, or one for all; returns the last answer."""
         if HOLE not in call.url:
-            return http_calls.send_request(call, call.url, {"partitions": list(partitions)}, key, seconds)
+            return http_calls.call_address(call, call.url, partitions, key, seconds)
         answer = b""
         for name in partitions:
             with _refused_values():
                 url = fill_url(call.url, name)
             # each of them is work of its own
-            answer = http_calls.send_request(call, url, {"partitions": [name]}, f"{key}/{name}", seconds)
+            answer = http_calls.call_address(call, url, [name], f"{key}/{name}", seconds)
         return answer
 
-    def _run(self, command: Sequence[str], partitions: Sequence[str], key: str, seconds: float) -> str:
+    def _run(self, command: Sequence[str], partitions: Sequence[str], key: str, seconds: float) -> bytes:
         """One run for each partition, or one for all; returns the last output."""
         if HOLE not in command:
-            return programs.run_program(self.root, command, partitions, key, seconds)
-        output = ""
+            return self._run_once(command, partitions, key, seconds)
+        output = b""
         for name in partitions:
             with _refused_values():
                 filled = fill_command(command, name)
-            output = programs.run_program(self.root, filled, [name], f"{key}/{name}", seconds)
+            output = self._run_once(filled, [name], f"{key}/{name}", seconds)
         return output
+
+    def _run_once(self, command: Sequence[str], partitions: Sequence[str], key: str, seconds: float) -> bytes:
+        given = json.dumps(list(partitions)).encode()
+        return run_command(self.root, command, given, seconds, variables={KEY: key}, keeps_output=True)
 
 
 @contextmanager

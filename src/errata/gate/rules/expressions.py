@@ -162,16 +162,6 @@ def parse_aggregate(text: str, *, where: str, types: Types | None, key: str = "e
     return _verify_written(_guard_totals(_normalize_tree(tree, place, types), types), place)
 
 
-def list_columns(text: str) -> frozenset[str]:
-    """Columns that an expression reads, in lower case.
-
-    >>> sorted(list_columns("sum(Gross) FILTER (WHERE region = 'EU')"))
-    ['gross', 'region']
-    """
-    tree = _parse(_ExpressionContext(text, "expression", "expression"))
-    return frozenset(column.parts[0].name.lower() for column in tree.find_all(exp.Column))
-
-
 def _parse_row(place: _ExpressionContext, expected: str) -> exp.Expr:
     tree = _parse(place)
     if found := tree.find(exp.AggFunc, exp.Filter):

@@ -23,8 +23,8 @@ class Effect(StrEnum):
     ALARM = "alarm"  # break-glass was used
     TELL = "tell"  # a message
     READY = "ready"  # the table of ready partitions
-    RECOVER = "recover"  # refresh what a consumer shows, and read it back
     WATERMARK = "watermark"  # move an incremental job back
+    RECOVER = "recover"  # refresh what a consumer shows, and read it back
     CHECKPOINT = "checkpoint"  # prepare a repaired copy of a stream's checkpoint
 
     @property
@@ -113,7 +113,14 @@ class Later:
     progress: Mapping[str, Any]
 
 
-Payment = Paid | Later
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No further attempt can help: a person decides."""
+
+    error: str
+
+
+Payment = Paid | Later | Failed
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
@@ -45,6 +46,8 @@ _KIND_KEYS = {
     "state": "watermark",
     "rerun": "watermark",
 }
+_INSERT = re.compile(r"\s*INSERT\b", re.IGNORECASE)
+_ON_CONFLICT = re.compile(r"\bON\s+CONFLICT\b", re.IGNORECASE)
 _SMTP = {"smtp": "in clear", "smtp+starttls": "", "smtps": ""}
 
 
@@ -136,8 +139,8 @@ def _check_needs(given: Consumer, path: Path, report: ProblemReport) -> None:
     keys = report.keys_at(path)
     if "refill" in keys and not given.refresh:
         report.at_key((*path, "refill"), 'the key "refill" needs refresh beside it')
-    if "recover_within" in keys and not given.refresh and given.verify is None:
-        report.at_key((*path, "recover_within"), 'the key "recover_within" needs refresh or verify beside it')
+    if "recover_within" in keys and not given.refresh and given.verify is None and given.state is None:
+        report.at_key((*path, "recover_within"), 'the key "recover_within" needs refresh, verify or state beside it')
 
 
 def _check_hold(given: Consumer, people: Mapping[str, Person], path: Path, report: ProblemReport) -> None:
@@ -173,6 +176,9 @@ def _check_refresh(step: Refresh, warehouses: Collection[str], path: Path, repor
     _check_step_keys(step, _REFRESH_KEYS, path, report)
     if step.delete is not None:
         check_redis_pattern(step.delete, (*path, "delete"), report)
+    if step.sql is not None and _INSERT.match(step.sql) and not _ON_CONFLICT.search(step.sql):
+        said = "it is run again after a crash, after refill and while old values are shown"
+        report.at((*path, "sql"), f"expected a statement that may be repeated, such as INSERT … ON CONFLICT: {said}")
     _check_step(step, warehouses, path, report)
 
 
@@ -233,13 +239,16 @@ def _check_known(name: str, known: Collection[str], path: Path, what: str, repor
 
 
 def check_reads(project: Project, products: Mapping[str, Product], report: ProblemReport) -> None:
-    """Report products that consumers read and that are not there, and a ready table that is also something else."""
+    """Report products that are not there or cannot be read incrementally, and a ready table that is something else."""
     for name, consumer in project.consumers.items():
         for n, read in enumerate(consumer.reads):
             _check_known(read, products, ("consumers", name, "reads", n), "a product of the project", report)
             if consumer.verify is not None and read in products:
                 path = ("consumers", name, "verify", "equals")
                 refuse_exposing_aggregate(consumer.verify.equals, products[read].classified, path, report)
+            if consumer.state is not None and read in products and not products[read].target.grain.is_time:
+                said = f"partitions of {read} have no order, so that a watermark cannot be moved back; expected rerun"
+                report.at(("consumers", name, "state"), said, found=False)
     taken = {product.target.table: product.name for product in products.values()}
     if project.ready is not None and project.ready.table in taken:
         said = f"it is the target of {taken[project.ready.table]}; expected a table of its own"
