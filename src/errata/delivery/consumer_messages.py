@@ -12,7 +12,7 @@ from errata.delivery.occasions import build_occasion
 from errata.errors import EngineError, MissingCredentials
 from errata.ledger import OutboxItem
 from errata.model.audit import Actor
-from errata.model.consumer.declaration import Channel, Consumer
+from errata.model.consumer.declaration import UNUSUAL, Channel, Consumer, Tell
 from errata.model.consumer.message import write_message
 from errata.model.consumer.outbox import Effect, Owed, Paid
 from errata.model.product import Project
@@ -63,10 +63,17 @@ def tell_consumer(workspace: Workspace, actor: Actor, item: OutboxItem) -> Paid:
 
 
 def _find_channel(project: Project, item: OutboxItem) -> tuple[Consumer, Channel]:
-    consumer = project.consumers.get(item.consumer)
+    consumer = _build_addressee(item) if item.event == UNUSUAL else project.consumers.get(item.consumer)
     if consumer is None or consumer.tell is None:
         raise EngineError(f"errata.yaml no longer has a consumer {item.consumer} with tell")
-    channel = project.channels[consumer.tell.channel]
+    channel = project.channels.get(consumer.tell.channel)
+    if channel is None:
+        raise EngineError(f"errata.yaml no longer has a channel {consumer.tell.channel}")
     if name := project.find_unset_variable(channel):
         raise MissingCredentials(f"channel {channel.name} needs the environment variable {name}, which is not set")
     return consumer, channel
+
+
+def _build_addressee(item: OutboxItem) -> Consumer:
+    """Who gets the alarm of a watch: nobody in particular reads it, so its channel is in the item."""
+    return Consumer("the watch", (item.table,), tell=Tell(item.payload["channel"], (UNUSUAL,)))

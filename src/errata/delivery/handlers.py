@@ -27,6 +27,7 @@ def load_handlers() -> Mapping[Effect, Handler]:
     from errata.delivery.current_view import refresh_view
     from errata.delivery.recoveries import recover_consumer
     from errata.delivery.watermarks import move_watermark
+    from errata.delivery.watch import watch_publication
 
     return {
         Effect.CORRECTIONS: write_corrections,
@@ -35,4 +36,5 @@ def load_handlers() -> Mapping[Effect, Handler]:
         Effect.TELL: tell_consumer,
         Effect.WATERMARK: move_watermark,
         Effect.RECOVER: recover_consumer,
+        Effect.WATCH: watch_publication,
     }

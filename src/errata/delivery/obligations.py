@@ -29,6 +29,7 @@ def list_owed(
         *on_tables,
         *owe_messages(workspace.project, manifest.product, event, partitions),
         *_owed_to_consumers(workspace, manifest, event, partitions),
+        *_owed_to_watch(workspace, manifest, event, partitions),
     )
 
 
@@ -36,6 +37,13 @@ def list_owed_by_plan(workspace: Workspace, manifest: Manifest) -> tuple[Owed, .
     """What a plan owes, and what its approval owes if it is approved in the same transaction."""
     owed = (list_owed(workspace, None, manifest, event, manifest.partitions) for event in (PLANNED, APPROVED))
     return tuple(one for owes in owed for one in owes)
+
+
+def _owed_to_watch(workspace: Workspace, manifest: Manifest, event: str, partitions: Sequence[str]) -> Iterator[Owed]:
+    """A look at the neighbours of a publication."""
+    product = workspace.project.products.get(manifest.product)
+    if event == PUBLISHED and product is not None and product.watch is not None:
+        yield Owed(Effect.WATCH, event, partitions=tuple(partitions))
 
 
 def _owed_on_tables(

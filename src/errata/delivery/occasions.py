@@ -54,6 +54,8 @@ def build_occasion(workspace: Workspace, actor: Actor, item: OutboxItem, consume
         undo_until=_find_undo_end(publication, manifest) if item.event == "published" and len(waves) < 2 else "",
         hold=_build_hold(item),
         recovery=_build_recovery(item, consumer, classified),
+        unusual=tuple(item.payload.get("unusual", ())),
+        rollback=item.payload.get("rollback", ""),
     )
     return _redact(occasion, workspace.project.redact)
 

@@ -25,6 +25,8 @@ from errata.model.file_values import (
 EVENTS = ("planned", "approved", "holding", "published", "rolled_back", "recovered", "failed")
 """Events that a consumer can get a message about, in the order in which they happen."""
 CHANNEL_KINDS = ("slack", "webhook", "email", "file", "command")
+UNUSUAL = "unusual"
+"""The event of a watch that found something; its message goes to the channel of the watch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from errata.model.consumer.declaration import UNUSUAL
 from errata.model.diff import Movement
 from errata.model.partition import Grain, format_ranges
 from errata.text.numbers import format_duration, format_moment, format_value, plural
@@ -83,6 +84,8 @@ class Occasion:
     undo_until: str = ""
     hold: HoldNotice | None = None
     recovery: RecoveryNotice | None = None
+    unusual: tuple[str, ...] = ()  # what a watch found
+    rollback: str = ""  # the command that rolls the publication back; empty: it is not suggested
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,8 @@ def write_message(occasion: Occasion, consumer: str, id_: str, sequence: int, on
         commands["acknowledge"] = occasion.hold.acknowledge
     if occasion.recovery is not None and occasion.recovery.retry:
         commands["retry"] = occasion.recovery.retry
+    if occasion.rollback:
+        commands["roll back"] = occasion.rollback
     kept = tuple(sentence for sentence in sentences if sentence)
     return Message(id_, sequence, consumer, title, kept, occasion, commands)
 
@@ -229,6 +234,16 @@ def _write_failed(occasion: Occasion, consumer: str, _: Sequence[str]) -> list[s
     ]
 
 
+def _write_unusual(occasion: Occasion, consumer: str, _: Sequence[str]) -> list[str]:
+    return [
+        f"Unusual after a correction: {_end_title(occasion)}",
+        f"After the correction of {_describe_scope(occasion)}, {consumer} found a number that does not fit.",
+        *(f"{found}." for found in occasion.unusual[:_SHOWN_DIFFERENCES]),
+        "Nothing was rolled back. Either the correction is wrong, or what live jobs wrote since.",
+        _quote_reason(occasion),
+    ]
+
+
 _WRITERS: Mapping[str, Callable[[Occasion, str, Sequence[str]], list[str]]] = {
     "planned": _write_planned,
     "approved": _write_approved,
@@ -237,4 +252,5 @@ _WRITERS: Mapping[str, Callable[[Occasion, str, Sequence[str]], list[str]]] = {
     "rolled_back": _write_rolled_back,
     "recovered": _write_recovered,
     "failed": _write_failed,
+    UNUSUAL: _write_unusual,
 }

@@ -25,6 +25,7 @@ class Effect(StrEnum):
     READY = "ready"  # the table of ready partitions
     WATERMARK = "watermark"  # move an incremental job back
     RECOVER = "recover"  # refresh what a consumer shows, and read it back
+    WATCH = "watch"  # look at what live jobs write next to a publication
     CHECKPOINT = "checkpoint"  # prepare a repaired copy of a stream's checkpoint
 
     @property

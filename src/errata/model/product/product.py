@@ -37,6 +37,7 @@ from errata.model.product.late import Late
 from errata.model.product.rules import Check, Comparison, Control, Distribution, Reconciliation
 from errata.model.product.sinks import Sink
 from errata.model.product.throttle import Signal, Throttle
+from errata.model.product.watch import Watch
 
 LINEAGE_COLUMNS = (
     "produced_by_run_id",
@@ -279,6 +280,7 @@ class Product:
         default_factory=Live
     )
     late: Annotated[Late | None, Key("What to do about late data.")] = None
+    watch: Annotated[Watch | None, Key("What to look at after a publication, and for how long.")] = None
     sinks: Annotated[Mapping[Slug, Sink], Key("Where the transform sends rows beside its output, by ctx.emit.")] = (
         field(default_factory=dict)
     )

@@ -39,6 +39,7 @@ from errata.project.build.publish import build_publish
 from errata.project.build.reconcile import build_controls, build_reconciliations
 from errata.project.build.settings import build_dbt, build_evidence, to_absolute, to_absolute_url
 from errata.project.build.throttle import build_signals, build_throttle
+from errata.project.build.watch import check_watch
 from errata.project.forms import InputForm, ProductForm, ProjectForm, TransformForm, narrow
 from errata.project.problems import ProblemReport
 from errata.text.secrets import find_passwords, holds_secret
@@ -153,6 +154,9 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
         path=report.file,
         lines=report.lines(("checks", "reconcile", "compare", "control", "distribution", "publish")),
     )
+    if product.watch is not None:
+        signals = (*product.health, *(project.health if project else ()))
+        check_watch(product.watch, product.control, signals, project, report)
     if len(checks) == len(file.checks):  # otherwise positions have shifted, and the reason is reported already
         _check_unique_names(product, report)
         refuse_exposing_rules(product, report)
