@@ -145,7 +145,7 @@ def test_a_project_of_dbt_that_changed_since_the_approval_stops_its_step(
         monkeypatch.setenv("DBT_SHARE", "3")
     view = run(world, campaign)
     told = {one.product: (one.state, one.told) for one in view.members}["fct_load"]
-    assert told == ("drifted", f"dbt's {what} changed since the campaign was approved")
+    assert told == ("drifted", f"dbt's {what} changed since the campaign was planned")
     assert view.exit_code == Drifted.exit_code
     assert not read_built(world)
 

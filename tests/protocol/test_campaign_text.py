@@ -12,9 +12,10 @@ import pytest
 
 from errata.cli.app.session import CliEnvironment
 from errata.cli.main import main
+from errata.cli.render.campaign import render_campaign_plan
 from errata.testing.memory_engines import MemoryEngines
 from errata.wiring import build_client, open_workspace
-from support.graph_world import GraphWorld
+from support.graph_world import PRODUCTS, GraphWorld
 
 Run = Callable[..., tuple[int, str]]
 
@@ -69,6 +70,27 @@ def test_json_has_the_promised_names(errata: Run) -> None:
     listed = json.loads(errata("ana", "--json", "status")[1])
     assert [one["campaign_id"] for one in listed["campaigns"]] == [found["campaign_id"]]
     assert {one["product"] for one in listed["reserved"]} == {"ops.daily", "ops.monthly", "ops.rolling"}
+
+
+def test_a_plan_shows_how_each_member_is_published(tmp_path: Path) -> None:
+    """Waves, new columns and who lets it out are part of what people approve."""
+    rolling = PRODUCTS["rolling"].replace("grain: day}}", "grain: day}, add_columns: {note: string}}")
+    waves = "publish: {waves: {size: 1, pause: 5min, release: none}, manual: false}\n"
+    world = GraphWorld.make(tmp_path, products={"rolling": rolling + waves})
+    world.change("2026-02-01T23:00", 1000)
+    view = world.client.plan_campaign("ops.hourly", partitions="2026-02-01T23", reason="late", as_="ana")
+    hourly, rolling_view = view.members[0], view.members[-1]
+    assert (hourly.manual, hourly.waves, hourly.new_columns) == (True, None, {})
+    assert rolling_view.waves is not None
+    assert rolling_view.waves["waves"] == [["2026-02-02"], ["2026-02-01"]]
+    assert (rolling_view.manual, rolling_view.new_columns) == (False, {"note": "string"})
+    text = "\n".join(render_campaign_plan(view, 160))
+    assert "in 2 waves of 1 partition, newest first, 5min apart at least" in text
+    assert "note: NULL in the partitions of later waves until they go" in text
+    assert "note string   new, visible with the publication" in text
+    assert "lake.ops.rolling   replace_partitions   by itself when the gate finds nothing" in text
+    assert "lake.ops.hourly   replace_partitions   when it is released" in text
+    world.client.close()
 
 
 def test_status_is_a_tree_with_the_next_command(errata: Run) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -322,6 +324,48 @@ def test_an_approved_campaign_reserves_the_partitions_of_its_members(make_graph:
     assert world.client.plan("ops.monthly", partitions="2026-02", reason="mine", as_="ana").state == "planned"
 
 
+@pytest.mark.parametrize("end", ["cancelled", "expired", "declined"])
+def test_a_member_goes_on_when_the_campaign_in_its_place_ended_without_it(make_graph: Make, end: str) -> None:
+    """Its partitions are reserved again."""
+    world = make_graph()
+    campaign = plan(world)
+    approve(world, campaign)
+    if end == "expired":
+        world.write("errata.yaml", (world.root / "errata.yaml").read_text() + "campaign: {valid_for: 0h}\n")
+    later = plan(world, "ops.rolling", "2026-02-01..2026-02-02", supersede=campaign.campaign_id)
+    if end == "cancelled":
+        world.client.cancel_campaign(later.campaign_id, reason="not needed", as_="ana")
+    elif end == "declined":
+        world.client.decline_campaign(later.campaign_id, note="no", as_="bo")
+    assert states(world.client.campaign(campaign.campaign_id))["ops.rolling"] == "waiting"
+    assert "ops.rolling" in {one.product for one in world.client.status().reserved}
+    assert states(walk(world, campaign))["ops.rolling"] == "published"
+
+
+def test_a_member_that_was_corrected_in_its_place_stays_superseded(make_graph: Make) -> None:
+    """Also when the later campaign is over: it is not computed a second time."""
+    world = make_graph()
+    campaign = plan(world)
+    approve(world, campaign)
+    later = plan(world, "ops.rolling", "2026-02-01..2026-02-02", supersede=campaign.campaign_id)
+    approve(world, later)
+    assert walk(world, later).state == "done"
+    world.client.cancel_campaign(later.campaign_id, reason="it is done", as_="ana")
+    assert states(walk(world, campaign))["ops.rolling"] == "superseded"
+
+
+def test_a_campaign_that_cannot_start_says_so_by_its_exit_code(make_graph: Make) -> None:
+    """A scheduler must not take it for done: nobody approved it, or it is over."""
+    world = make_graph()
+    campaign = plan(world)
+    view = world.client.run_campaign(campaign.campaign_id, as_="ana")
+    assert (states(view)["ops.hourly"], view.exit_code) == ("not_approved", StateRefused.exit_code)
+    approve(world, campaign)
+    assert world.client.run_campaign(campaign.campaign_id, as_="ana").exit_code == 0
+    world.client.cancel_campaign(campaign.campaign_id, reason="not needed", as_="ana")
+    assert world.client.run_campaign(campaign.campaign_id, as_="ana").exit_code == StateRefused.exit_code
+
+
 def test_a_campaign_is_valid_for_the_sealed_time_only(make_graph: Make) -> None:
     """After that nothing is reserved and no member starts."""
     world = make_graph()
@@ -423,6 +467,66 @@ def test_a_campaign_killed_at_any_boundary_of_any_member_goes_on(make_graph: Mak
     assert ledger.audit.verify().ok
 
 
+FIRST = ["campaign.before_seal", "campaign.after_seal", "run.after_start", "stage.after_adopt", "run.before_staged",
+         "validate.after_measure", "validate.after_verdict", "publish.after_release",
+         "campaign.after_member"]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", FIRST)
+def test_a_second_process_that_is_faster_is_no_problem_for_the_first(make_graph: Make, place: str) -> None:
+    """Wherever the first one is overtaken: it ends without an error, and each member is published once."""
+    world = make_graph(products=ITSELF)
+    campaign = plan(world)
+    approve(world, campaign)
+    other = GraphWorld(world.root, world.lake, world.events, world.transforms)
+    other.open()
+    left = [1]
+
+    def overtake() -> None:
+        if left and left.pop():
+            other.client.run_campaign(campaign.campaign_id, publish=True, as_="cy")
+
+    with arm(place, overtake):
+        view = world.client.run_campaign(campaign.campaign_id, publish=True, as_="cy")
+    other.client.close()
+    assert (view.state, view.problems, view.exit_code) == ("done", {}, 0)
+    assert all(world.is_right(name) for name in TABLES)
+    ledger = world.workspace.ledger
+    landed = [p for one in view.members for p in ledger.publications.list(one.run_id) if p.result_snapshot_id]
+    assert len(landed) == 4
+
+
+def test_a_second_process_waits_while_the_first_one_publishes(make_graph: Make) -> None:
+    """And goes on with the members that read what became visible."""
+    world = make_graph(products=ITSELF)
+    campaign = plan(world)
+    approve(world, campaign)
+    began, seen, views = threading.Event(), threading.Event(), []
+    other = GraphWorld(world.root, world.lake, world.events, world.transforms)
+    other.open(sleep=lambda _seconds: (seen.set(), time.sleep(0.05)))
+
+    def hold() -> None:
+        began.set()
+        assert seen.wait(30), "the second process did not wait"
+
+    def walk_too() -> None:
+        views.append(other.client.run_campaign(campaign.campaign_id, publish=True, as_="cy"))
+
+    def walk() -> None:
+        assert began.wait(30)
+        walk_too()
+
+    second = threading.Thread(target=walk)
+    second.start()
+    with arm("publish.after_intent", hold):
+        views.append(world.client.run_campaign(campaign.campaign_id, publish=True, as_="cy"))
+    second.join(60)
+    other.client.close()
+    assert [(view.problems, view.exit_code) for view in views] == [({}, 0), ({}, 0)]
+    assert world.client.campaign(campaign.campaign_id).state == "done"
+    assert all(world.is_right(name) for name in TABLES)
+
+
 def test_a_rejected_member_stops_those_that_read_it_and_no_other(make_graph: Make) -> None:
     """Siblings go on; what reads the rejected one does not start."""
     world = make_graph()
@@ -472,7 +576,7 @@ def test_a_live_write_into_the_scope_after_the_approval_needs_a_new_one(make_gra
     approve(world, campaign)
     live_write(world, "ops.monthly", month="2026-02", amount=7)
     told = drifted(world, campaign, "ops.monthly")
-    assert told == "the scope, lake.ops.monthly 2026-02: was written since the campaign was approved"
+    assert told == "the scope, lake.ops.monthly 2026-02: was written since the campaign was planned"
     view = world.client.campaign(campaign.campaign_id)
     assert states(view)["ops.rolling"] == "published", "a sibling goes on"
     assert any("errata plan ops.monthly" in one and "--cascade --supersede" in one for one in view.next)
@@ -501,7 +605,7 @@ def test_a_partition_that_a_member_reads_and_no_member_wrote_must_be_as_sealed(m
     approve(world, campaign)
     live_write(world, "ops.daily", day="2026-01-31", amount=5)
     told = drifted(world, campaign, "ops.rolling")
-    assert told == "input days, lake.ops.daily 2026-01-31: changed since the campaign was approved"
+    assert told == "input days, lake.ops.daily 2026-01-31: changed since the campaign was planned"
 
 
 def test_a_partition_that_was_written_after_its_member_published_it_is_drift(make_graph: Make) -> None:
@@ -516,6 +620,18 @@ def test_a_partition_that_was_written_after_its_member_published_it_is_drift(mak
     live_write(world, "ops.daily", day="2026-02-01", amount=5)
     told = drifted(world, campaign, "ops.monthly")
     assert told == "input days, lake.ops.daily 2026-02-01: was written after ops.daily was published"
+
+
+def test_an_input_that_can_no_longer_be_read_as_approved_is_drift(make_graph: Make) -> None:
+    """It is on record, so that the status shows the way on instead of the same command again."""
+    world = make_graph()
+    campaign = plan(world)
+    approve(world, campaign)
+    world.lake.table("lake.raw.events").change_columns(lambda found: [one for one in found if one.name != "at"])
+    view = world.client.run_campaign(campaign.campaign_id, as_="ana")
+    assert (states(view)["ops.hourly"], view.exit_code) == ("drifted", Drifted.exit_code)
+    assert "has no column at" in view.members[0].told
+    assert f"--supersede {campaign.campaign_id}" in view.next[0]
 
 
 def test_an_input_outside_the_campaign_must_be_as_sealed_unless_its_product_says_otherwise(make_graph: Make) -> None:
@@ -568,7 +684,7 @@ def test_the_ledger_approves_only_what_it_derives_itself(make_graph: Make) -> No
     drifted_found = json.loads(json.dumps(found))
     drifted_found["target"]["fingerprints"] = {HOUR: "another"}
     digest = sha256(canonical_bytes(derive_manifest(sealed, second.campaign_digest, "ops.hourly", drifted_found)))
-    with pytest.raises(ApprovalRefused, match="was written since the campaign was approved"):
+    with pytest.raises(ApprovalRefused, match="was written since the campaign was planned"):
         ledger.members.seal(
             second.campaign_id, "ops.hourly", "bf-20260201-hourly-00000000", drifted_found, digest=digest,
             judge=lambda *_: pytest.fail("too late"), parts={}, actor=Actor("ana", "ana", "here"),
@@ -684,6 +800,34 @@ def test_nothing_is_undone_while_a_member_cannot_go_back(make_graph: Make) -> No
     ]
     assert back.stale
     assert world.workspace.ledger.audit.verify().ok
+
+
+@pytest.mark.parametrize("leave", [{}, {"ops.monthly": "closed books"}])
+def test_nothing_is_undone_while_a_member_is_being_published(make_graph: Make, leave: dict[str, str]) -> None:
+    """Its parent could not go back before the outcome is known, and half a rollback is none."""
+    world = make_graph()
+    campaign = plan(world)
+    approve(world, campaign)
+    for _ in range(3):
+        view = world.client.run_campaign(campaign.campaign_id, as_="ana")
+        ready = {one.product: one.run_id for one in view.members if one.state == "validated"}
+        for name in ready.keys() - {"ops.monthly"}:
+            world.client.publish(ready[name], as_="bo")
+    before, other = content(world), GraphWorld(world.root, world.lake, world.events, world.transforms)
+    other.open()
+    seen: list[Exception] = []
+
+    def undo() -> None:
+        with pytest.raises(StateRefused, match="another process works on it now") as refused:
+            other.client.roll_back_campaign(campaign.campaign_id, reason="wrong", leave=leave, as_="bo")
+        seen.append(refused.value)
+        assert content(world) == before
+
+    with arm("publish.after_intent", undo):
+        world.client.publish(ready["ops.monthly"], as_="bo")
+    other.client.close()
+    assert len(seen) == 1
+    assert world.client.campaign(campaign.campaign_id).state == "done"
 
 
 def test_one_member_goes_back_with_what_follows_from_it(make_graph: Make) -> None:

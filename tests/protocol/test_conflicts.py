@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
 
-from errata.errors import PlanRefused, PublishConflict, RunExpired
+from errata.errors import PlanRefused, PublishConflict, RunExpired, ScopeLocked
 from errata.failpoints import arm
 from support.memory_world import MemoryWorld as World
 from support.terminal import answer
-from support.world import TABLE
+from support.world import PRODUCT_FILE, TABLE
 
 Make = Callable[..., World]
 
@@ -151,7 +152,47 @@ def _rewrite(world: World, *, expired: bool, only_split: bool = False) -> None:
         world.expire()
 
 
-def once(act: Callable[[], None]) -> Callable[[], None]:
+@pytest.mark.parametrize("policy", ["conflict", "live_wins"])
+def test_another_process_that_publishes_the_same_run_is_no_conflict(make_world: Make, policy: str) -> None:
+    """It was faster: the answer is that the run is published already, and nobody is told of a foreign writer."""
+    world = make_world(
+        days=2, product=PRODUCT_FILE.replace("rollback_window: 30d", f"rollback_window: 30d, on_live_write: {policy}")
+    )
+    run, other = world.to("validated"), world.another_client()
+    with arm("publish.after_release", once(lambda: other.publish(run, as_="bo"))):
+        view = world.client.publish(run, as_="bo")
+    other.close()
+    assert (view.state, view.already, world.count_publications()) == ("published", True, 1)
+    assert not [entry for entry in world.ledger.audit.entries(run) if entry.action == "refused"]
+    assert world.rows() == world.expected()
+
+
+def test_a_commit_of_the_same_run_that_is_not_recorded_yet_is_no_conflict(make_world: Make) -> None:
+    """The process that made it still works; the other one is told so, and is done when it asks again."""
+    world = make_world(days=2)
+    run, other = world.to("validated"), world.another_client()
+    committed, answered = threading.Event(), threading.Event()
+    faster = threading.Thread(target=lambda: other.publish(run, as_="bo"))
+
+    def overtake() -> None:
+        faster.start()
+        assert committed.wait(30)
+
+    def hold() -> None:
+        committed.set()
+        assert answered.wait(30)
+
+    with arm("publish.after_release", once(overtake)), arm("publish.after_commit", hold):
+        with pytest.raises(ScopeLocked, match="another process is publishing it"):
+            world.client.publish(run, as_="bo")
+        answered.set()
+        faster.join(30)
+    other.close()
+    assert world.client.publish(run, as_="bo").already
+    assert world.count_publications() == 1
+
+
+def once(act: Callable[[], object]) -> Callable[[], None]:
     done: list[bool] = []
 
     def maybe() -> None:

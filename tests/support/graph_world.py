@@ -161,10 +161,10 @@ class GraphWorld:
         made.open()
         return made
 
-    def open(self) -> None:
+    def open(self, **options: Any) -> None:
         """Open the project as its files are now."""
         self.workspace = open_workspace(
-            self.root, build_engines=self._build, now=self.lake.clock, narrate=self.said.append
+            self.root, build_engines=self._build, now=self.lake.clock, narrate=self.said.append, **options
         )
         self.client: Client = build_client(self.workspace)
 

@@ -8,6 +8,7 @@ from errata.approval.quorum import build_member_check
 from errata.ledger import CampaignRecord
 from errata.model.approval import QuorumStatus
 from errata.model.campaign.campaign_manifest import Campaign, Member
+from errata.model.run import WITHOUT_RESULT
 from errata.views.status import ReservationView
 from errata.workspace import Workspace
 
@@ -48,10 +49,19 @@ def list_reservations(workspace: Workspace, table: str | None = None) -> tuple[R
 
 
 def find_superseding(workspace: Workspace, records: Iterable[CampaignRecord]) -> dict[tuple[str, str], str]:
-    """Members whose place a member of a later campaign took: campaign and product → the later campaign."""
+    """Members whose place a member of a later campaign took: campaign and product → the later campaign.
+
+    A later campaign that is over keeps the places only of the members that it brought to a result.
+    """
     found: dict[tuple[str, str], str] = {}
     for record in records:
-        if record.supersedes and record.state == "open":
-            later: Campaign = workspace.ledger.campaigns.manifest(record.campaign_id)
-            found |= {(record.supersedes, one.product): record.campaign_id for one in later.members}
+        if not record.supersedes:
+            continue
+        later: Campaign = workspace.ledger.campaigns.manifest(record.campaign_id)
+        is_open = record.state == "open" and not record.is_expired
+        started = workspace.ledger.members.list(record.campaign_id)
+        for one in later.members:
+            run = workspace.ledger.runs.get(started[one.product].run_id) if one.product in started else None
+            if is_open if run is None else run.state not in WITHOUT_RESULT:
+                found[record.supersedes, one.product] = record.campaign_id
     return found

@@ -1146,14 +1146,14 @@ def find_drift(
         if target[name] != found["target"][name]:
             yield f"the target has another {name} than the campaign"
     for name in _changed(target["table"], target["fingerprints"], found["target"]["fingerprints"], found):
-        yield f"the scope {name} was written after the campaign was approved"
+        yield f"the scope {name} was written after the campaign was planned"
     for pin in member["manifest"]["inputs"]:
         now, live = found["inputs"][pin["name"]], pin["name"] in member["live_inputs"]
         if pin.get("table_uuid") != now["table_uuid"]:
             yield f"input {pin['name']} is another table than in the campaign"
         if pin["name"] not in reads and not pin.get("own") and not live:
             for name in _changed(pin["location"], pin["fingerprints"], now["fingerprints"], found):
-                yield f"input {pin['name']} changed in {name} after the campaign was approved"
+                yield f"input {pin['name']} changed in {name} after the campaign was planned"
     for read in member["reads"]:
         yield from _drift_of_read(read, member, found, intents)
 
@@ -1168,7 +1168,7 @@ def _drift_of_read(
         yield f"input {key} was looked at in two snapshots"
     if key not in member["live_inputs"]:
         for name in _changed(read["table"], read["fingerprints"], now["fingerprints"], found):
-            yield f"input {key} changed in {name} after the campaign was approved"
+            yield f"input {key} changed in {name} after the campaign was planned"
     for name in read["published"]:
         if name not in named["partitions"]:
             yield f"input {key}: {name} is not what the run of {read['from_run']} published"

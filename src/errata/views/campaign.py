@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from errata.views.approval import ApprovalView, QuorumView
 
@@ -26,6 +27,9 @@ class MemberPlanView:
     warnings: tuple[str, ...] = ()  # of guardrails, and rules that were set aside
     live_inputs: tuple[str, ...] = ()  # read as they are when the member starts
     quorum: QuorumView | None = None  # by the approvals of the campaign
+    manual: bool = True  # False: published by itself when the gate finds nothing
+    waves: Mapping[str, Any] | None = None  # as in the plan of a run; None: published as a whole
+    new_columns: Mapping[str, str] = field(default_factory=dict)  # name → type, visible with the publication
 
 
 @dataclass(frozen=True, slots=True)

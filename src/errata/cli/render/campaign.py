@@ -9,6 +9,7 @@ from errata.cli.render.approval import render_mode
 from errata.cli.render.layout import Branch, draw_tree, flow, format_labelled, render_next, render_warnings, wrap
 from errata.cli.render.plan import render_approvals
 from errata.cli.render.throttle import format_partitions, format_units
+from errata.cli.render.waves import describe_waves
 from errata.text.numbers import format_moment, plural
 
 if TYPE_CHECKING:
@@ -69,7 +70,13 @@ def _render_member(n: int, member: MemberPlanView, width: int) -> list[str]:
     lines = flow([f"{n}. {member.product}", after], width)
     scope = format_partitions(member.grain, member.partitions)
     lines += format_labelled("scope", [scope, format_units(len(member.partitions), member.grain)], width)
-    lines += format_labelled("replaces", [member.table, member.mode], width)
+    goes = "when it is released" if member.manual else "by itself when the gate finds nothing"
+    lines += format_labelled("replaces", [member.table, member.mode, goes], width)
+    if member.waves:
+        lines += format_labelled("waves", describe_waves(member.waves), width)
+    if member.new_columns:
+        new = ", ".join(f"{name} {kind}" for name, kind in member.new_columns.items())
+        lines += format_labelled("columns", [new, "new, visible with the publication"], width)
     rows = f"about {plural(member.rows, 'row')}" if member.rows else ""
     gate = plural(member.checks, "rule") + " at the gate"
     lines += format_labelled("computes", [member.transform, plural(member.chunks, "chunk"), rows, gate], width)

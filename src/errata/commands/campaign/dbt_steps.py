@@ -134,7 +134,7 @@ def build_step(workspace: Workspace, actor: Actor, record: CampaignRecord, step:
     found = runner.seal(step.command, step.select)
     changed = [name for name, digest in step.digests.items() if found.get(name) != digest]
     if changed:
-        told = f"dbt's {' and '.join(changed)} changed since the campaign was approved"
+        told = f"dbt's {' and '.join(changed)} changed since the campaign was planned"
         workspace.ledger.audit.note(record.campaign_id, actor, DRIFTED, {"member": step.select, "told": told})
         raise Drifted(
             f"{step.select} of {record.campaign_id} needs a new approval: {told}",

@@ -6,8 +6,9 @@ known yet and is left open; everything else is sealed, with fingerprints of what
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from errata.approval.permissions import require_role
 from errata.approval.reservations import list_reservations
@@ -28,7 +29,9 @@ from errata.model.product import Product, Role
 from errata.model.run import ACTIVE
 from errata.planning.build import Plan, product_slug
 from errata.planning.campaign.choice import Choice, ChosenMember, choose_members, find_later
+from errata.planning.plan_command import format_plan_command
 from errata.planning.request import Request, resolve_partitions
+from errata.text.numbers import format_moment, plural
 from errata.views.campaign import CampaignPlanView
 from errata.workspace import Workspace
 
@@ -71,7 +74,8 @@ def plan_campaign(
     campaign_id = f"{PREFIX}{workspace.now():%Y%m%d}-{product_slug(request.product)}-{digest[:8]}"
     known = next((one for one in workspace.ledger.campaigns.list() if one.digest == digest), None)
     if known is None:
-        _refuse_reserved(workspace, draft.campaign, superseded)
+        again = partial(_format_command, request, only, without)
+        _refuse_reserved(workspace, draft.campaign, superseded, again)
     if dry_run:
         return campaign_plan_view(workspace, draft.campaign, digest, None, campaign_id=campaign_id, notes=draft.notes)
     failpoint("campaign.before_record")
@@ -129,7 +133,7 @@ def _draft_campaign(
         one.product.name: _plan_member(workspace, request, one.product, partitions, runs, superseded)
         for one in choice.members
     }
-    _refuse_refused(plans)
+    _refuse_refused(plans, request, only, without)
     members = tuple(
         _seal_member(workspace, one, plans[one.product.name].manifest, partitions) for one in choice.members
     )
@@ -219,23 +223,45 @@ def _plan_member(
     return draft_plan(workspace, wanted, with_reservations=False)
 
 
-def _refuse_refused(plans: Mapping[str, Plan]) -> None:
+def _refuse_refused(
+    plans: Mapping[str, Plan], request: Request, only: Sequence[str] | None, without: Sequence[str]
+) -> None:
     refused = [
         (name, verdict) for name, plan in plans.items() for verdict in plan.verdicts if verdict.level == "refuse"
     ]
     if not refused:
         return
     name, first = refused[0]
-    look = "\n".join(dict.fromkeys(line for _, verdict in refused for line in verdict.look))
-    aside = dict.fromkeys(verdict.rule for _, verdict in refused if not verdict.final)
-    ways = [look, f"plan without it: --except {name}"] if name != next(iter(plans)) else [look]
-    ways += [f'or set {first.rule} aside, on the record: --override {first.rule}="…"'] if first.rule in aside else []
+    ways = list(dict.fromkeys(line for _, verdict in refused for line in verdict.look))
+    if name != request.product:
+        others = [one for one in only if one != name] if only is not None else None
+        ways.append(f"plan without it: {_format_command(request, others, [*without, name])}")
+    if not first.final:
+        aside = _format_command(request, only, without, overrides=[first.rule])
+        ways.append(f"or set {first.rule} aside, on the record: {aside}")
     raise PlanRefused(
-        f"the campaign was refused by {len(refused)} rules: "
+        f"the campaign was refused by {plural(len(refused), 'rule')}: "
         + "; ".join(f"{product}: {verdict.rule}: {verdict.message}" for product, verdict in refused),
         state=_STATE,
-        hint="\n".join(filter(None, ways)),
+        hint="\n".join(ways),
     )
+
+
+def _format_command(
+    request: Request,
+    only: Sequence[str] | None,
+    without: Sequence[str],
+    *,
+    overrides: Sequence[str] = (),
+    supersede: str | None = None,
+) -> str:
+    """The command that was typed, with other members, more overrides or in place of a campaign."""
+    if only is not None:
+        members = f" --only {','.join(only)}" if only else f" --except {','.join(without)}"
+    else:
+        members = f" --except {','.join(without)}" if without else ""
+    plan = format_plan_command(request, supersede=supersede, overrides=overrides)
+    return f"{plan} --cascade{members}"
 
 
 def _seal_member(
@@ -310,7 +336,9 @@ def _seal_own_read(workspace: Workspace, pin: InputPin, manifest: Manifest) -> S
     )  # fmt: skip
 
 
-def _refuse_reserved(workspace: Workspace, campaign: Campaign, superseded: CampaignRecord | None) -> None:
+def _refuse_reserved(
+    workspace: Workspace, campaign: Campaign, superseded: CampaignRecord | None, format_command: Callable[..., str]
+) -> None:
     """Refuse members whose partitions another approved campaign has reserved."""
     for member in campaign.members:
         for one in list_reservations(workspace, member.manifest.target.table):
@@ -319,9 +347,10 @@ def _refuse_reserved(workspace: Workspace, campaign: Campaign, superseded: Campa
                 grain = member.manifest.target.grain
                 raise PlanRefused(
                     f"the campaign was refused; {one.campaign_id} has reserved {format_ranges(grain, both, 6)} of "
-                    f"{member.product} until {one.until}",
+                    f"{member.product} until {format_moment(one.until)} UTC",
                     state=_STATE,
-                    hint=f"errata status {one.campaign_id}\nor plan in its place: --supersede {one.campaign_id}",
+                    hint=f"errata status {one.campaign_id}\n"
+                    f"or plan in its place: {format_command(supersede=one.campaign_id)}",
                 )
 
 

@@ -97,6 +97,9 @@ def _look(
     if member.run_id is None:
         return _undo_view(member, NOTHING, (), "it was not started")
     run = workspace.ledger.runs.get(member.run_id)
+    if busy := workspace.ledger.publications.list_open(run_id=run.run_id):
+        # also if it is left: what it reads cannot go back before its outcome is known
+        return _undo_view(member, CANNOT, busy[0].partitions, f"another process works on it now ({busy[0].pub_id})")
     states = workspace.ledger.partitions.states(run.run_id)
     out = tuple(one for one, state in states.items() if state is PartitionState.ACCEPTED)
     over = [one for one, state in states.items() if state is PartitionState.SUPERSEDED]

@@ -6,6 +6,7 @@ process left is found in the ledger and in the tables.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,13 +14,13 @@ from errata.approval.authorization import can_publish_unattended
 from errata.approval.permissions import refuse_requester, require_role
 from errata.approval.release import find_valid_release, load_judged_candidate
 from errata.commands.campaign.dbt_steps import build_step
-from errata.commands.campaign.member_state import DRIFT, FAILED, READY, CampaignState, read_campaign
+from errata.commands.campaign.member_state import DRIFT, FAILED, NOT_APPROVED, READY, CampaignState, read_campaign
 from errata.commands.campaign.seal import pin_member, seal_member
 from errata.commands.campaign.status import build_campaign_status
 from errata.commands.compute.run import run_chunks
 from errata.commands.publish.publish import publish_run
 from errata.commands.publish.validate import validate_run
-from errata.errors import ErrataError, ValidationRejected
+from errata.errors import ErrataError, Refused, ScopeLocked, StateRefused, ValidationRejected
 from errata.failpoints import failpoint
 from errata.model.audit import Actor
 from errata.model.product import Role
@@ -27,12 +28,15 @@ from errata.model.run import RunState
 from errata.model.waves import list_waves
 from errata.text.numbers import plural
 from errata.views.campaign import CampaignView
+from errata.worker.heartbeat import write_lease
 from errata.workspace import Workspace
 
 S = RunState
 _COMPUTES = frozenset({S.APPROVED, S.RUNNING})
 _CAN_PUBLISH = frozenset({S.VALIDATED, S.PART_PUBLISHED})
 _STREAMS = _CAN_PUBLISH | {S.STAGED, S.PUBLISHING}
+_TRIES = 3
+_POLL_SECONDS = 1.0
 
 
 def run_campaign(
@@ -47,7 +51,7 @@ def run_campaign(
     problems: dict[str, ErrataError] = {}
     for name, _ in workspace.ledger.campaigns.manifest(record.campaign_id).list_steps():
         try:
-            _advance(workspace, actor, record.campaign_id, name, publish=publish, parallel=parallel)
+            _advance_beside_others(workspace, actor, record.campaign_id, name, publish=publish, parallel=parallel)
         except ErrataError as error:
             problems[name] = error
             workspace.narrate(f"{name} stopped: {error.message}")
@@ -58,11 +62,49 @@ def run_campaign(
 
 
 def _find_exit_code(view: CampaignView, problems: Sequence[ErrataError]) -> int:
-    """Of what stopped a member in this command, or of a gate that a member did not pass before."""
+    """Of what stopped a member in this command, of a gate that a member did not pass before, or of a campaign that
+    cannot start: it is over, or nobody approved its first member.
+    """
     if problems:
         return problems[0].exit_code
     judged = {S.REJECTED.value, S.NEEDS_ACCEPTANCE.value}
-    return ValidationRejected.exit_code if any(one.state in judged for one in view.members) else 0
+    if any(one.state in judged for one in view.members):
+        return ValidationRejected.exit_code
+    is_over = view.state not in ("open", "done")
+    return Refused.exit_code if is_over or view.members[0].state == NOT_APPROVED else 0
+
+
+def _advance_beside_others(
+    workspace: Workspace, actor: Actor, campaign_id: str, name: str, *, publish: bool, parallel: int
+) -> None:
+    """Bring one member as far as it goes; that another process did a step first, or is publishing it, is no problem."""
+    for _ in range(_TRIES):
+        before = _read_run_state(workspace, campaign_id, name)
+        try:
+            return _advance(workspace, actor, campaign_id, name, publish=publish, parallel=parallel)
+        except (ScopeLocked, StateRefused) as refused:
+            now = _read_run_state(workspace, campaign_id, name)
+            if now is S.PUBLISHING and publish:
+                _wait_for_publisher(workspace, campaign_id, name, refused)
+            elif now is before:
+                raise
+    return _advance(workspace, actor, campaign_id, name, publish=publish, parallel=parallel)
+
+
+def _read_run_state(workspace: Workspace, campaign_id: str, name: str) -> RunState | None:
+    """State of the run of a member; None while it has none."""
+    member = workspace.ledger.members.list(campaign_id).get(name)
+    return workspace.ledger.runs.get(member.run_id).state if member else None
+
+
+def _wait_for_publisher(workspace: Workspace, campaign_id: str, name: str, refused: ErrataError) -> None:
+    """Wait while another process publishes a member, at most as long as its lease; raises if it still does then."""
+    workspace.narrate(f"{name} waits: {refused.message}")
+    for _ in range(math.ceil(write_lease() / _POLL_SECONDS)):
+        workspace.sleep(_POLL_SECONDS)
+        if _read_run_state(workspace, campaign_id, name) is not S.PUBLISHING:
+            return
+    raise refused
 
 
 def _advance(workspace: Workspace, actor: Actor, campaign_id: str, name: str, *, publish: bool, parallel: int) -> None:

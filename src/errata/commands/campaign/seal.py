@@ -18,11 +18,12 @@ from errata.ledger import CampaignRecord, RunRecord
 from errata.ledger.store.campaign_members import describe_drift
 from errata.model.audit import Actor
 from errata.model.campaign.campaign_manifest import Campaign, Member, SealedRead
-from errata.model.campaign.derivation import FORMAT, INPUT_FIELDS, derive_manifest, find_drift
+from errata.model.campaign.derivation import FORMAT, INPUT_FIELDS, Drift, derive_manifest, find_drift
 from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin
 from errata.model.partition import Grain, format_ranges
 from errata.model.product import READ_AT_ITS_TIME
+from errata.model.run import RunState
 from errata.planning.build import build_run_id
 from errata.planning.catalog_refs import refuse_lost_tags
 from errata.planning.pins import find_as_of
@@ -42,19 +43,14 @@ def seal_member(
     member = campaign.find(product)
     _refuse_overlap(workspace, record, member)
     sealed = json.loads(workspace.ledger.campaigns.content(record.campaign_id))
-    found, parts = _look_until_still(workspace, record, member)
+    try:
+        found, parts = _look_until_still(workspace, record, member)
+    except _Unreadable as problem:
+        raise _record_drift(workspace, actor, record, product, str(problem), ()) from None
     details = {one["detail"] for named in found["publications"].values() for one in named["partitions"].values()}
     intents = {digest: json.loads(workspace.ledger.parts.get(digest)) for digest in details}
     if drift := find_drift(sealed, product, found, intents):
-        told = describe_drift(drift)
-        body = {"member": product, "told": told, "drift": to_plain(drift)}
-        workspace.ledger.audit.note(record.campaign_id, actor, DRIFTED, body)
-        raise Drifted(
-            f"{product} of {record.campaign_id} needs a new approval: {told}",
-            state=f"{product} was not started; nothing of it was changed",
-            hint=f"errata status {record.campaign_id}",
-            drift=to_plain(drift),
-        )
+        raise _record_drift(workspace, actor, record, product, describe_drift(drift), drift)
     digest = sha256(canonical_bytes(derive_manifest(sealed, record.digest, product, found)))
     failpoint("campaign.before_seal")
     run, already = workspace.ledger.members.seal(
@@ -63,8 +59,27 @@ def seal_member(
         actor=actor, owes=list_owed_by_plan(workspace, member.manifest),
     )  # fmt: skip
     failpoint("campaign.after_seal")
-    pin_member(workspace, actor, run, is_new=not already)
+    if run.state is RunState.APPROVED:  # another process may have been faster, and have finished it
+        pin_member(workspace, actor, run, is_new=not already)
     return run
+
+
+class _Unreadable(Exception):
+    """An input cannot be read in the way that was approved, so there is nothing to compare."""
+
+
+def _record_drift(
+    workspace: Workspace, actor: Actor, record: CampaignRecord, product: str, told: str, drift: Sequence[Drift]
+) -> Drifted:
+    """Record why a member cannot start as it was approved; returns the error to raise."""
+    body = {"member": product, "told": told, "drift": to_plain(drift)}
+    workspace.ledger.audit.note(record.campaign_id, actor, DRIFTED, body)
+    return Drifted(
+        f"{product} of {record.campaign_id} needs a new approval: {told}",
+        state=f"{product} was not started; nothing of it was changed",
+        hint=f"errata status {record.campaign_id}",
+        drift=to_plain(drift),
+    )
 
 
 def pin_member(workspace: Workspace, actor: Actor, run: RunRecord, *, is_new: bool) -> None:
@@ -174,10 +189,7 @@ def _look_at_input(workspace: Workspace, look: _Look, pin: InputPin, grain: Grai
     made, parts, problems = repin_input(pin, facts, pin.input_partitions, rule.input_grain, column_type)
     table_uuid = facts.table_uuid
     if problems and table_uuid == pin.table_uuid:
-        raise Drifted(
-            f"input {pin.name} can no longer be read as it was approved: {'; '.join(problems)}",
-            state="nothing was changed",
-        )
+        raise _Unreadable(f"input {pin.name} can no longer be read as it was approved: {'; '.join(problems)}")
     look.inputs[pin.name] = _pick_fields(replace(made, table_uuid=table_uuid))
     look.parts |= parts
     look.states.append(facts)

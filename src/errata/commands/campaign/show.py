@@ -10,6 +10,7 @@ from errata.approval.quorum import quorum_view, to_approval_views
 from errata.approval.reservations import evaluate_member
 from errata.ledger import CampaignRecord
 from errata.model.campaign.campaign_manifest import Campaign, DbtStep, Member
+from errata.publishing.waves import describe_waves
 from errata.views.campaign import CampaignPlanView, DbtStepView, MemberPlanView
 from errata.workspace import Workspace
 
@@ -98,6 +99,9 @@ def _member_view(
         warnings=tuple(warned),
         live_inputs=member.live_inputs,
         quorum=quorum_view(evaluate_member(workspace, record, member)) if record else None,
+        manual=manifest.manual,
+        waves=describe_waves(manifest).get("waves"),
+        new_columns={column.name: column.type for column in manifest.target.new_columns},
     )
 
 

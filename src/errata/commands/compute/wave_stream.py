@@ -16,7 +16,7 @@ from itertools import takewhile
 from errata.commands.publish.publish import publish_run
 from errata.commands.publish.publish_wait import wait_for_turn
 from errata.commands.publish.validate import validate_run
-from errata.errors import ApprovalRefused, NeedsAcceptance, PublishHeld, Rebased, ScopeLocked
+from errata.errors import ApprovalRefused, NeedsAcceptance, PublishHeld, Rebased, ScopeLocked, StateRefused
 from errata.failpoints import failpoint
 from errata.model.audit import Actor
 from errata.model.run import FINAL, RunState
@@ -62,6 +62,11 @@ class WaveStream:
             self._say(live_won.message)  # its chunks are computed again
         except NeedsAcceptance as waits:
             self._say(f"wave {n} waits: {waits.message}")
+        except StateRefused as busy:
+            if busy.fields.get("found") != RunState.PUBLISHING:
+                raise
+            self._say(f"wave {n} is judged when the wave that another process publishes is out")
+            return False
         failpoint("waves.after_verdict")
         return True
 

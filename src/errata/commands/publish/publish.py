@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from errata.commands.situation import hint_next_step
 from errata.delivery.alarms import raise_alarm
 from errata.delivery.obligations import PUBLISHED, list_owed
 from errata.delivery.payment import pay
-from errata.errors import StateRefused
+from errata.errors import PublishConflict, ScopeLocked, StateRefused
 from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import CandidateRecord, PartitionState
 from errata.live_writers.freeze import freeze_partitions
@@ -85,7 +86,10 @@ def publish_run(
     raise_alarm(workspace, actor, run)
     workspace.engines.start_early(session=False)
     late = notice_late_inputs(context, scope, "publish")
-    done = _commit_publication(context, scope, by, turn)
+    try:
+        done = _commit_publication(context, scope, by, turn)
+    except _Overtaken:
+        return _report_already_published(context.reload(), asked, workspace.ledger.partitions.states(run.run_id))
     told = tuple(one.text(manifest.target.grain.value) for one in late)
     return _finish_publication(context, scope, done, started, told)
 
@@ -111,11 +115,36 @@ def _commit_publication(
         audit_conflicts(context.workspace, context.actor, context.run, "publish"),
         rebase_on_conflict(context),
         log.keep_alive(),
+        _own_commits_apart(context, scope),
     ):
         if is_side_table_mode(context.manifest.publish):
             return publish_to_side_table(context.workspace, context.run, context.manifest, candidate, scope, log)
         order = _build_replacement(context, candidate, scope, by.files)
         return commit_replacement(order, context.engines.publishing, context.engines.content, log)
+
+
+class _Overtaken(Exception):
+    """Another process has published the same partitions of the run meanwhile."""
+
+
+@contextmanager
+def _own_commits_apart(context: RunContext, scope: Sequence[str]) -> Iterator[None]:
+    """Tell a commit of this run by another process from a write by someone else, which is a conflict."""
+    try:
+        yield
+    except PublishConflict as conflict:
+        states = context.ledger.partitions.states(context.run_id)
+        if all(states[name] is not PartitionState.UNPUBLISHED for name in scope):
+            raise _Overtaken from conflict
+        if open_ones := context.ledger.publications.list_open(run_id=context.run_id):
+            raise ScopeLocked(
+                f"publish of {context.run_id} was refused; another process is publishing it ({open_ones[0].pub_id})",
+                state="this command changed nothing",
+                hint=f"errata status {context.run_id}",
+                holder=open_ones[0].pub_id,
+                holders=[one.pub_id for one in open_ones],
+            ) from conflict
+        raise
 
 
 def _finish_publication(

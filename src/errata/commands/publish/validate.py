@@ -109,8 +109,15 @@ def _validate_wave(context: RunContext, accept: Mapping[str, str], thresholds: s
     chunks = require_adopted_chunks(context)
     if candidate is None:
         workspace.engines.start_early()
-    with freeze_partitions(context):
-        return _judge_candidate(context, chunks, candidate, accept, thresholds)
+    try:
+        with freeze_partitions(context):
+            return _judge_candidate(context, chunks, candidate, accept, thresholds)
+    except StateRefused:
+        now = context.reload().run
+        if decides or now.state in _JUDGEABLE_STATES or now.state is run.state:
+            raise
+        # another process judged it meanwhile and continued; its verdict is the answer
+        return _report_recorded_verdict(workspace, actor, now, None)
 
 
 def _judge_candidate(

@@ -79,7 +79,7 @@ def _find_target_drift(member: Json, found: Json) -> Iterator[Drift]:
             yield Drift("the scope", target["table"], (), why)
     changed = _find_changed(target["fingerprints"], now["fingerprints"], _list_compacted(found, target["table"]))
     if changed:
-        yield Drift("the scope", target["table"], changed, "was written since the campaign was approved")
+        yield Drift("the scope", target["table"], changed, "was written since the campaign was planned")
 
 
 def _find_input_drift(member: Json, found: Json) -> Iterator[Drift]:
@@ -93,7 +93,7 @@ def _find_input_drift(member: Json, found: Json) -> Iterator[Drift]:
         if name in apart or pin.get("own") or name in member["live_inputs"]:
             continue
         if changed := _find_changed(pin["fingerprints"], now["fingerprints"], _list_compacted(found, pin["location"])):
-            yield Drift(what, pin["location"], changed, "changed since the campaign was approved")
+            yield Drift(what, pin["location"], changed, "changed since the campaign was planned")
 
 
 def _find_read_drift(member: Json, found: Json, intents: Mapping[str, Json]) -> Iterator[Drift]:
@@ -107,7 +107,7 @@ def _find_read_drift(member: Json, found: Json, intents: Mapping[str, Json]) -> 
         if name not in member["live_inputs"]:
             changed = _find_changed(read["fingerprints"], now["fingerprints"], compacted)
             if changed:
-                yield Drift(what, table, changed, "changed since the campaign was approved")
+                yield Drift(what, table, changed, "changed since the campaign was planned")
         unpublished = tuple(one for one in read["published"] if one not in published)
         if unpublished:
             yield Drift(what, table, unpublished, f"is not what the run of {read['from_run']} published")
