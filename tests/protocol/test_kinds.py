@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from errata.cli.render.plan import render_plan
 from errata.errors import Differs, PlanRefused, StateRefused, ValidationRejected
 from errata.evidence.keys import generate_key_pair
 from errata.evidence.verifier import verify
@@ -16,7 +17,7 @@ from errata.testing import arm
 from errata.testing.metadata import Field
 from support.memory_world import MemoryWorld, build
 from support.terminal import answer, text
-from support.waves import in_waves
+from support.waves import ALONE, in_waves
 from support.world import PRODUCT_FILE, correct_rows
 
 Make = Callable[..., MemoryWorld]
@@ -129,6 +130,14 @@ def test_an_attestation_is_about_the_main_that_was_planned(make_world: Make) -> 
     assert world.client.validate(plan.id, as_="ana").state == "attested"
     with pytest.raises(Differs):
         _check(world, "attest")
+
+
+def test_a_plan_that_changes_nothing_does_not_say_that_it_publishes(make_world: Make) -> None:
+    """Also where the product publishes without a person."""
+    world = make_world(days=2, product=ALONE)
+    for kind, is_said in (("attest", False), ("reconcile", False), ("restate", True)):
+        text = "\n".join(render_plan(world.plan(kind=kind), 100))
+        assert ("publishes by itself" in text) is is_said
 
 
 def test_a_check_of_unchanged_data_is_the_same_run_with_the_same_answer(make_world: Make) -> None:

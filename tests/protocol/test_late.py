@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from errata.errors import ApprovalRefused, PermissionRefused, UsageError
+from errata.failpoints import arm
 from errata.testing.lake import FrozenClock
 from support.graph_world import PRODUCTS, GraphWorld
 
@@ -87,9 +88,11 @@ def test_a_look_reports_and_leaves_what_changed_a_moment_ago(make: Make) -> None
     change(world, day)
     found = look(world)
     assert (found.stale[0], found.settling, found.run_id) == (day, found.stale, None)
+    assert world.client.late(as_="bot").ok, "nothing is left for a person while inputs are not quiet"
     later(world, hours=2)
     found = look(world)
     assert (found.settling, found.run_id, len(found.stale)) == ((), None, 3)
+    assert not world.client.late(as_="bot").ok
 
 
 def test_an_input_that_is_never_quiet_is_taken_after_the_latest_time(make: Make) -> None:
@@ -97,13 +100,15 @@ def test_an_input_that_is_never_quiet_is_taken_after_the_latest_time(make: Make)
     world = make(product("propose", latest="3h"))
     later(world, hours=0)
     day = names(world)[-1]
-    for _ in range(5):
+    for _ in range(6):
         change(world, day)
-        assert look(world).settling == (day,)
+        found = look(world)
+        assert (found.settling, found.run_id) == ((day,), None)
         later(world, minutes=30)
+    later(world, minutes=1)
     change(world, day)
-    since = world.client.late(as_="bot").products[0]
-    assert since.settling == (day,)  # the ledger's own clock says that it was noticed a moment ago
+    found = look(world)  # three hours after the first look, and its input changed a moment ago
+    assert (found.settling, found.taken, found.state) == ((), (day,), "planned")
 
 
 def test_a_proposal_is_a_plan_that_a_person_approves(make: Make) -> None:
@@ -116,6 +121,9 @@ def test_a_proposal_is_a_plan_that_a_person_approves(make: Make) -> None:
     assert (found.taken, found.state, found.standing) == (tuple(names(world)[-3:-1]), "planned", None)
     again = look(world)
     assert (again.claimed, again.taken) == ({found.run_id: found.taken}, tuple(names(world)[-1:]))
+    third = look(world)
+    assert (third.run_id, third.next) == (None, f"errata approve {again.run_id} --as bo")
+    assert not world.client.late(as_="bot").ok
     world.client.approve(found.run_id, digest=world.client.show(found.run_id).digest, as_="bo")
 
 
@@ -190,7 +198,7 @@ def test_the_limits_of_a_day_are_counted(make: Make) -> None:
     change(world, names(world)[-1])
     later(world, hours=2)
     found = look(world)
-    assert (found.run_id, "1 runs used it" in found.why) == (None, True)
+    assert (found.run_id, "1 run used it" in found.why) == (None, True)
     approve(world, runs_per_day=9, partitions_per_day=1)
     assert "partitions were used" in look(world).why
 
@@ -216,6 +224,30 @@ def test_two_looks_at_once_count_the_limit_once(make: Make) -> None:
         thread.join()
     clients[1].client.close()
     assert len(world.client.standing(ROLLING).standing[0].uses) == 1
+
+
+@pytest.mark.parametrize("place", ["run.after_start", "validate.after_measure", "publish.after_release"])
+def test_a_look_that_another_one_overtakes_reports_what_was_done(make: Make, place: str) -> None:
+    """Two schedulers at once: one run, one publication, no error, and the standing approval still counts."""
+    world = make()
+    approve(world)
+    change(world, names(world)[-3])
+    later(world, hours=2)
+    other = GraphWorld(world.root, world.lake, world.events, world.transforms)
+    other.open()
+    seen: list[Any] = []
+
+    def overtake() -> None:
+        if not seen:
+            seen.append(None)
+            seen[0] = other.client.late(as_="bot").products[0]
+
+    with arm(place, overtake):
+        found = look(world)
+    other.client.close()
+    assert {(one.run_id, one.state, one.why) for one in (found, seen[0])} == {(found.run_id, "published", "")}
+    (standing,) = world.client.standing(ROLLING).standing
+    assert (standing.counts, len(standing.uses)) == (True, 1)
 
 
 def test_a_change_that_is_too_large_is_not_published_and_suspends_it(make: Make) -> None:

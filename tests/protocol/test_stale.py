@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from errata.cli.render.late import render_stale
 from errata.errors import Differs, PlanRefused, ProjectFileError
 from errata.testing.lake import FrozenClock
 from support.graph_world import PRODUCTS, GraphWorld
@@ -386,11 +387,64 @@ def test_a_plan_of_what_is_stale_is_refused_where_there_is_nothing_to_compute(ma
     graph = GraphWorld.make(tmp_path / "graph", first="2026-01-31", days=1)
     graph.correct("ops.hourly", "2026-01-31T00..2026-01-31T23")
     graph.correct("ops.daily", "2026-01-31")
+    graph.correct("ops.monthly", "2026-01")
     graph.change("2026-01-31T05", 1000)
-    with pytest.raises(PlanRefused, match=r"2026-01-31 only follow from ops\.hourly, which is stale itself") as refused:
-        graph.client.plan("ops.daily", stale=True, reason="late", as_="ana")
-    assert "errata plan ops.hourly --stale" in str(refused.value.hint)
+    for name, parent in (("ops.daily", "ops.hourly"), ("ops.monthly", "ops.daily")):
+        with pytest.raises(PlanRefused, match=f"only follow from {parent}, which is stale itself") as refused:
+            graph.client.plan(name, stale=True, reason="late", as_="ana")
+        # the first of them all: the one in between would be refused in the same way
+        assert 'errata plan ops.hourly --stale --cascade --reason "…"' in str(refused.value.hint)
+    members = graph.client.plan_campaign("ops.hourly", stale=True, reason="late", as_="ana").members
+    assert [one.product for one in members] == ["ops.hourly", "ops.daily", "ops.monthly", "ops.rolling"]
     graph.client.close()
+
+
+def test_products_are_listed_after_those_that_they_read(tmp_path: Path) -> None:
+    """So that the commands below can be typed in their order."""
+    world = GraphWorld.make(tmp_path, first="2026-01-31", days=1)
+    found = world.client.stale().products
+    assert [one.product for one in found] == ["ops.hourly", "ops.daily", "ops.monthly", "ops.rolling"]
+    world.client.close()
+
+
+def test_what_an_active_run_has_is_not_suggested_again(make: Make) -> None:
+    """The plan would be refused; the rest can be planned, and then there is only the run to look at."""
+    world = make()
+    publish_all(world)
+    write(world, {"2026-01-03": 70})
+
+    def suggested() -> str:
+        return world.client.stale(ROLLING).products[0].next
+
+    assert suggested() == 'errata plan ops.rolling --stale --reason "late data"'
+    run = world.client.plan(ROLLING, partitions="2026-01-03", reason="late", as_="ana").id
+    assert suggested() == 'errata plan ops.rolling --stale --partitions 2026-01-04..2026-01-05 --reason "late data"'
+    rest = world.client.plan(ROLLING, partitions="2026-01-04..2026-01-05", stale=True, reason="late", as_="ana").id
+    assert suggested() == f"errata status {rest}"
+    world.client.cancel(run, reason="not needed", as_="ana")
+    assert "--partitions 2026-01-03 " in suggested()
+
+
+def test_a_parent_with_other_partitions_is_named_by_its_own(tmp_path: Path) -> None:
+    """A day that reads a table by hour without naming its grain: the reason has hours."""
+    daily = PRODUCTS["daily"].replace(", grain: hour", "")
+    world = GraphWorld.make(tmp_path, first="2026-01-31", days=1, products={"daily": daily})
+    world.correct("ops.hourly", "2026-01-31T00..2026-01-31T23")
+    world.correct("ops.daily", "2026-01-31")
+    world.change("2026-01-31T05", 1000)
+    assert why(world, "2026-01-31", "ops.daily") == [("hours", "recorded", "2026-01-31T05 of ops.hourly is stale")]
+    text = "\n".join(render_stale(world.client.stale("ops.daily"), [], 100))
+    assert "hours: 2026-01-31T05 of ops.hourly is stale" in text
+    world.client.close()
+
+
+def test_changed_partitions_of_an_input_are_shown_as_they_are(make: Make) -> None:
+    """Not as if everything between the first and the last of them had changed."""
+    world = make()
+    publish_all(world)
+    write(world, {"2026-01-01": 70, "2026-01-08": 80})
+    text = "\n".join(render_stale(world.client.stale(ROLLING), [], 200))
+    assert "days: 2026-01-01, 2026-01-08 changed: overwrite by foreign" in text
 
 
 def test_files_are_compared_by_listing(make_world: Callable[..., MemoryWorld]) -> None:

@@ -16,6 +16,7 @@ from errata.canonical import digest_of, from_plain, to_plain
 from errata.model.approval import APPROVED, ApprovalRecord, ApprovalRules, QuorumStatus, Voters, count_approvals
 from errata.model.duration import subtract_duration
 from errata.model.partition import NULL, Grain, end_of
+from errata.text.numbers import plural
 
 FORMAT = "errata.standing/1"
 ROWS = "rows"
@@ -124,7 +125,7 @@ def is_in_window(scope: StandingScope, grain: Grain, partition: str, now: dateti
 def explain_used_up(scope: StandingScope, runs: int, partitions: int, more: int) -> str:
     """Why the limits of a day leave no room for one more run with this many partitions; empty if they do."""
     if runs + 1 > scope.runs_per_day:
-        return f"{runs} runs used it in the last 24 hours, and {scope.runs_per_day} may"
+        return f"{plural(runs, 'run')} used it in the last 24 hours, and {scope.runs_per_day} may"
     if partitions + more > scope.partitions_per_day:
         left = max(0, scope.partitions_per_day - partitions)
         return f"{partitions} of {scope.partitions_per_day} partitions were used in the last 24 hours, {left} are left"

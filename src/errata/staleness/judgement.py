@@ -30,11 +30,12 @@ class Reason:
     event: str  # what happened, to ``partitions`` of the input if there are any
     partitions: tuple[str, ...] = ()
     parent: str | None = None  # the product that has to be corrected first
+    grain: Grain | None = None  # of the partitions, if it is not the one that the input is read by
 
     def text(self, grain: Grain) -> str:
-        """The reason in words; ``grain`` is that of the input's partitions."""
+        """The reason in words; ``grain`` is the one that the input is read by."""
         names = tuple(name for name in self.partitions if name != WHOLE)
-        return f"{format_ranges(grain, names, _SHOWN)} {self.event}" if names else self.event
+        return f"{format_ranges(self.grain or grain, names, _SHOWN)} {self.event}" if names else self.event
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from graphlib import TopologicalSorter
 from errata.errors import UsageError
 from errata.model.graph.product_graph import Edge, describe_cycle, find_cycles, find_obstacle, list_edges
 from errata.model.graph.read_rule import rule_of_input
-from errata.model.partition import NULL, Grain, from_ordinals, sort_oldest_first, to_ordinal
+from errata.model.partition import NULL, from_ordinals, sort_oldest_first, to_ordinal
 from errata.model.product import Product
 from errata.planning.inputs.completeness import list_waiting
 from errata.ports.tables import InputState as ReadState
@@ -188,7 +188,14 @@ def add_parents(child: JudgedProduct, parents: Sequence[tuple[Edge, JudgedProduc
             first, why = wrong[reads[0]], find_obstacle(edge)
             event = f"of {parent.product.name} is {first.state}{f'; {why}' if why else ''}"
             judged[name] = judged[name].add(
-                Reason(edge.source.name, first.basis, event, sort_oldest_first(Grain.VALUE, reads), parent.product.name)
+                Reason(
+                    edge.source.name,
+                    first.basis,
+                    event,
+                    sort_oldest_first(edge.parent.target.grain, reads),
+                    parent.product.name,
+                    edge.parent.target.grain,
+                )
             )
     return JudgedProduct(child.product, tuple(judged[one.partition] for one in child.judged), child.read)
 

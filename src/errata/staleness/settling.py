@@ -78,7 +78,11 @@ def read_change_times(workspace: Workspace, found: JudgedProduct) -> dict[str, i
     stale = [one for one in found.judged if one.reasons]
     for source in found.product.inputs:
         names = {
-            name for one in stale for reason in one.reasons if reason.input == source.name for name in reason.partitions
+            name
+            for one in stale
+            for reason in one.reasons
+            if reason.input == source.name and reason.parent is None
+            for name in reason.partitions
         }
         if names:
             by_input[source.name] = _read_times(workspace, found, source.name, sorted(names))

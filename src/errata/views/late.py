@@ -23,6 +23,12 @@ class LateProductView:
     why: str = ""  # why no more was done
     next: str = ""
 
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left for a person: nothing is stale, it is published, or its inputs are not quiet yet."""
+        is_out = self.state in ("published", "part_published")
+        return not self.why and (is_out or set(self.stale) <= set(self.settling))
+
 
 @dataclass(frozen=True, slots=True)
 class LateView:

@@ -15,6 +15,7 @@ class StaleReasonView:
     event: str  # the same without the partitions of the input
     partitions: tuple[str, ...] = ()  # of the input
     parent: str | None = None  # the product that is stale itself
+    grain: str = "value"  # of these partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class StaleProductView:
     stale: int
     waiting: int
     problem: str = ""
-    next: str = ""  # the command that plans what is stale, once per product
+    next: str = ""  # the command that plans what is stale and in no active run, or that shows the run
 
 
 @dataclass(frozen=True, slots=True)

@@ -887,7 +887,7 @@ def stale() -> StaleView:
     event = "changed: overwrite by ingest (snapshot 7714)"
 
     def reason(*partitions: str) -> StaleReasonView:
-        return StaleReasonView("transactions", "recorded", f"{partitions[0]} {event}", event, partitions)
+        return StaleReasonView("transactions", "recorded", f"{partitions[0]} {event}", event, partitions, grain="day")
 
     old, late = "the transform was version 1.0.0 and is 1.1.0", "2026-01-20 is not complete: no _SUCCESS"
     found = [

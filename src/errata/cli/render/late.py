@@ -23,8 +23,8 @@ def render_late(view: LateView, steps: Sequence[str], width: int) -> list[str]:
 
 
 def _render_product(one: LateProductView, width: int) -> Iterator[str]:
-    is_done = not one.stale or one.state in ("published", "part_published")
-    sign = "✓" if is_done and not one.why else "!"
+    is_done = one.state in ("published", "part_published")
+    sign = "✓" if one.is_done else "!"
     count = format_units(len(one.stale), one.grain)
     stale = f"{count} {'was' if len(one.stale) == 1 else 'were'} stale" if is_done else f"{count} stale"
     stale = stale if one.stale else "nothing to do"
@@ -122,7 +122,7 @@ def _tell_reasons(same: Sequence[StalePartitionView]) -> list[str]:
     texts = []
     for n, reason in enumerate(same[0].reasons):
         names = sorted({name for one in same for name in one.reasons[n].partitions if name != "*"})
-        where = f"{names[0]}{f' … {names[-1]}' if len(names) > 1 else ''} " if names else ""
+        where = f"{format_partitions(reason.grain, names)} " if names else ""
         about = f"{reason.input}: " if reason.input else ""
         texts.append(f"{about}{where}{reason.event}  [{reason.basis}]")
     return texts

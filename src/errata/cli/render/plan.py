@@ -57,7 +57,8 @@ def render_plan(view: PlanView, width: int, *, already: bool = False) -> list[st
         lines += render_approvals(view.approvals, width, over=view.manifest_digest)
         # the state line of a planned run already says how many approvals are missing
         lines += (render_void_approvals if view.state == "planned" else render_quorum)(view.quorum, width)
-    lines += [] if view.manual else wrap("publishes by itself when the gate finds nothing", width)
+    is_alone = not view.manual and view.kind not in _CHECKED
+    lines += wrap("publishes by itself when the gate finds nothing", width) if is_alone else []
     lines += render_released(view.release_digest, view.release, width)
     return [*lines, *render_break_glass(view.break_glass, width)]
 

@@ -6,21 +6,21 @@ product. The steps are those of the other commands, with their checks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from errata.approval.standing import StandingState, find_current_standing, read_product_digest
 from errata.approval.standing_scope import is_in_window
 from errata.commands.compute.run import run_chunks
-from errata.commands.look.stale import read_stale
+from errata.commands.look.stale import list_claimed, list_plannable, read_stale
 from errata.commands.plan.plan import make_plan
-from errata.commands.plan.stale import list_plannable
 from errata.commands.publish.publish import publish_run
 from errata.commands.publish.validate import validate_run
+from errata.commands.situation import suggest_steps
 from errata.errors import ErrataError, UsageError
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
-from errata.model.kind import find_kind
+from errata.model.campaign.campaign_manifest import PREFIX
 from errata.model.partition import format_ranges
 from errata.model.product import Late, Product, Role
 from errata.model.product.late import REPORT, RUN
@@ -29,8 +29,6 @@ from errata.planning.request import Request
 from errata.staleness.settling import notice_stale, read_change_times, split_settled, to_now_ms
 from errata.views.late import LateProductView, LateView
 from errata.workspace import Workspace
-
-_DONE = frozenset({RunState.PUBLISHED, RunState.PART_PUBLISHED})
 
 
 def look_for_late_data(workspace: Workspace, actor: Actor, name: str | None, *, parallel: int = 2) -> LateView:
@@ -45,7 +43,7 @@ def look_for_late_data(workspace: Workspace, actor: Actor, name: str | None, *, 
             hint="late: {act: report} in the product file; errata stale looks without it",
         )
     found = tuple(_look(workspace, actor, product, parallel) for product in chosen)
-    return LateView(all(not one.why and (not one.stale or one.state in _DONE) for one in found), found)
+    return LateView(all(one.is_done for one in found), found)
 
 
 def _look(workspace: Workspace, actor: Actor, product: Product, parallel: int) -> LateProductView:
@@ -68,16 +66,24 @@ def _act(
     stale = list_plannable(found)
     since = notice_stale(workspace, actor, product.name, stale)
     settled = split_settled(stale, late, read_change_times(workspace, found), since, to_now_ms(workspace.now()))
-    claimed = _list_claimed(workspace, product, settled.ready)
+    claimed = list_claimed(workspace, product, settled.ready)
     held = {name for names in claimed.values() for name in names}
     ready = tuple(name for name in settled.ready if name not in held)
     view = replace(view, stale=stale, settling=settled.settling, claimed=claimed)
     if late.act == REPORT or not ready:
-        return view
+        return replace(view, next=_suggest_step(workspace, actor, claimed))
     try:
         return _plan(workspace, actor, product, late, ready, view, parallel)
     except ErrataError as error:
         return replace(view, why=error.message, next=error.hint or "")
+
+
+def _suggest_step(workspace: Workspace, actor: Actor, claimed: Mapping[str, Sequence[str]]) -> str:
+    """What a person does next about the first run or campaign that has stale partitions."""
+    for name in claimed:
+        steps = suggest_steps(workspace, actor, name) if not name.startswith(PREFIX) else (f"errata status {name}",)
+        return next(iter(steps), f"errata status {name}")
+    return ""
 
 
 def _plan(
@@ -142,18 +148,6 @@ def _find_unfinished(workspace: Workspace, product: Product) -> RunRecord | None
     waits = {RunState.REJECTED, RunState.NEEDS_ACCEPTANCE, RunState.PAUSED, RunState.FAILED}
     runs = workspace.ledger.runs.list(product=product.name, states=ACTIVE - waits) if workspace.ledger.exists() else ()
     return next((run for run in runs if workspace.ledger.standing.find_used(run.run_id)), None)
-
-
-def _list_claimed(workspace: Workspace, product: Product, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Active runs that have some of these partitions."""
-    wanted = set(names)
-    runs = [run for run in workspace.ledger.runs.list(states=ACTIVE) if run.table == product.target.table]
-    found = {
-        run.run_id: tuple(name for name in run.partitions if name in wanted)
-        for run in runs
-        if find_kind(run.kind or "").changes_table
-    }
-    return {run_id: shared for run_id, shared in found.items() if shared}
 
 
 def _build_reason(product: Product, names: Sequence[str]) -> str:

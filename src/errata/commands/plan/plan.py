@@ -44,6 +44,7 @@ from errata.planning.restore import NOTHING_RUNS as NOTHING_RESTORED
 from errata.planning.rule_check import refuse_flawed_rules
 from errata.ports.tables import ActiveRun, InputState, PastRun, TagOutcome
 from errata.publishing.sweep import find_unknown_runs
+from errata.text.numbers import format_moment
 from errata.views import PlanView
 from errata.workspace import RunContext, Workspace
 
@@ -305,7 +306,14 @@ DRY_RUN = "dry_run"
 def _list_reserving(workspace: Workspace, table: str) -> list[ActiveRun]:
     """Campaigns that keep partitions of the table for members that have not started."""
     return [
-        ActiveRun(one.campaign_id, "", f"reserved until {one.until}", table, frozenset(one.partitions), "campaign")
+        ActiveRun(
+            one.campaign_id,
+            "",
+            f"reserved until {format_moment(one.until)} UTC",
+            table,
+            frozenset(one.partitions),
+            "campaign",
+        )
         for one in list_reservations(workspace, table)
     ]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from errata.commands.look.stale import is_plannable, read_stale
+from errata.commands.look.stale import list_plannable, read_stale_with_parents
 from errata.errors import PlanRefused
 from errata.model.partition import format_ranges
 from errata.planning.request import resolve_scope
@@ -28,19 +28,14 @@ def find_stale_scope(
     """
     product = workspace.product(name)
     scope = resolve_scope(product.target.grain, start, end, partitions)
-    found = read_stale(workspace, name, scope)
-    names = list_plannable(found)
+    judged = read_stale_with_parents(workspace, name, scope)
+    names = list_plannable(judged[name])
     if names:
         return names
-    raise _build_refusal(found)
+    raise _build_refusal(judged[name], judged)
 
 
-def list_plannable(found: JudgedProduct) -> tuple[str, ...]:
-    """Stale partitions that a run makes current."""
-    return tuple(one.partition for one in found.judged if one.state == STALE and is_plannable(one))
-
-
-def _build_refusal(found: JudgedProduct) -> PlanRefused:
+def _build_refusal(found: JudgedProduct, judged: Mapping[str, JudgedProduct]) -> PlanRefused:
     product, grain = found.product, found.product.target.grain
     behind = [one for one in found.judged if one.state == STALE]
     waiting = [one.partition for one in found.judged if one.state == WAITING]
@@ -49,9 +44,19 @@ def _build_refusal(found: JudgedProduct) -> PlanRefused:
         parent = next(reason.parent for one in behind for reason in one.reasons if reason.parent)
         names = format_ranges(grain, [one.partition for one in behind], _SHOWN)
         told = f"{names} only follow from {parent}, which is stale itself"
-        hint = f'correct it first: errata plan {parent} --stale --reason "…"'
+        first = _find_first_stale(parent, judged)
+        again = f'correct it first, and what follows: errata plan {first} --stale --cascade --reason "…"'
+        hint = again if first else f"errata stale {parent}"
     elif waiting:
         told = f"nothing is stale, and {format_ranges(grain, waiting, _SHOWN)} waits for inputs that are not complete"
     else:
         told = "nothing is stale: every partition follows from its inputs"
     return PlanRefused(f"plan --stale of {product.name} was refused; {told}", state="nothing was planned", hint=hint)
+
+
+def _find_first_stale(name: str, judged: Mapping[str, JudgedProduct]) -> str | None:
+    """Of a stale product and those above it, the first with a partition that a run makes current; None if all wait."""
+    if list_plannable(judged[name]):
+        return name
+    above = dict.fromkeys(reason.parent for one in judged[name].judged for reason in one.reasons if reason.parent)
+    return next((found for parent in above if (found := _find_first_stale(parent, judged))), None)

@@ -84,6 +84,26 @@ def list_published_tables(product: Product) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in found if name))
 
 
+def list_parents_first(products: Iterable[Product]) -> tuple[Product, ...]:
+    """Products by name, each after those that it reads; cycles are left as they are."""
+    known = sorted(products, key=lambda one: one.name)
+    parents: dict[str, list[str]] = {}
+    for edge in list_edges(known):
+        parents.setdefault(edge.child.name, []).append(edge.parent.name)
+    placed: dict[str, Product] = {}
+    by_name = {one.name: one for one in known}
+
+    def place(name: str, above: frozenset[str]) -> None:
+        for parent in parents.get(name, ()):
+            if parent not in placed and parent not in above:
+                place(parent, above | {parent})
+        placed.setdefault(name, by_name[name])
+
+    for one in known:
+        place(one.name, frozenset({one.name}))
+    return tuple(placed.values())
+
+
 def find_cycles(products: Iterable[Product]) -> tuple[tuple[Edge, ...], ...]:
     """Cycles of products, each computed from the one before it; no cycle shares its last edge with another."""
     edges = {(edge.parent.name, edge.child.name): edge for edge in reversed(list_edges(products))}
