@@ -59,7 +59,9 @@ def test_a_quiet_time_ends_with_as_many_looks_as_were_declared(make_world: Make)
             clock.move(HALF_HOUR)
             look(world)
         found = item_of(world, run)
+        steps = {step.n: step.state for step in world.client.runbook(run).steps}
     assert (found.state, found.result) == (ItemState.PAID, {"looks": 4, "unusual": []})
+    assert steps[17] == "done"
 
 
 def test_an_unusual_number_next_to_the_correction_is_an_alarm(make_world: Make) -> None:

@@ -26,8 +26,8 @@ def load_handlers() -> Mapping[Effect, Handler]:
     from errata.delivery.correction_rows import write_corrections
     from errata.delivery.current_view import refresh_view
     from errata.delivery.recoveries import recover_consumer
-    from errata.delivery.watermarks import move_watermark
     from errata.delivery.watch import watch_publication
+    from errata.delivery.watermarks import move_watermark
 
     return {
         Effect.CORRECTIONS: write_corrections,

@@ -8,8 +8,9 @@ from errata.commands.plan.plan import find_trial_of
 from errata.commands.plan.show import stored_plan_view
 from errata.commands.upkeep.note import list_notes
 from errata.evidence.diff_summary import SUMMARY_FACT
-from errata.ledger import RunRecord
+from errata.ledger import OutboxItem, RunRecord
 from errata.model.audit import Actor, AuditEntry
+from errata.model.consumer.outbox import Effect, ItemState
 from errata.model.kind import find_kind
 from errata.model.manifest import Manifest
 from errata.model.partition import format_ranges
@@ -123,11 +124,23 @@ def _list_ends(
         said = f"{count} of {plural(len(run.partitions), 'partition')}" + (f", {back} rolled back" if back else "")
         if count >= len(run.partitions):
             yield "published", StepAction(last.person, last.settled_at or "", said)
+    yield from _list_deliveries(workspace.ledger.outbox.list(run_id=run.run_id))
     # a bundle leaves one trace in the ledger, so that the same ledger gives the same bundle: the summary of the diff
     if exported := [entry for entry in entries if entry.action.startswith(f"fact.{SUMMARY_FACT}")]:
         yield "evidence", StepAction(exported[-1].actor.person, exported[-1].at, "a bundle was made")
     if notes:
         yield "notes", StepAction(notes[-1].person, notes[-1].at, plural(len(notes), "note"))
+
+
+def _list_deliveries(items: Sequence[OutboxItem]) -> Iterator[tuple[str, StepAction]]:
+    """Messages about the publication, and everything that follows it to consumers, once all of that has ended."""
+    told = [item for item in items if item.effect is Effect.TELL and item.event == "published"]
+    followed = [item for item in items if item.effect.reaches_consumer or item.effect is Effect.WATCH]
+    for name, owed in (("told", told), ("watched", followed)):
+        paid = [item for item in owed if item.state is ItemState.PAID]
+        if paid and not any(item.is_open for item in owed):
+            names = ", ".join(dict.fromkeys(item.consumer or item.effect.value for item in paid))
+            yield name, StepAction("errata", max(item.ended_at or "" for item in paid), names)
 
 
 def _list_not_needed(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -155,6 +168,6 @@ def _list_commands(run: RunRecord) -> dict[str, str]:
         "published": f"errata publish {name}",
         "watched": f"errata deliver {name}",
         "evidence": f"errata evidence export {name}",
-        "told": f"errata deliver {name}",
+        "told": f'errata note {name} "who was told, and how"',
         "notes": f'errata note {name} "…"',
     }
