@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ class Reader:
 
     def start(self, *, options: dict[str, str] | None = None, **trigger: Any) -> StreamingQuery:
         """Start it."""
+        _load_catalog(self.spark, self.table)
         source = self.spark.readStream.format("iceberg").options(**(options or {})).load(self.table)
         writer = source.writeStream.option("checkpointLocation", str(self.checkpoint)).trigger(**trigger)
         return writer.foreachBatch(self._take).start()
@@ -64,6 +66,11 @@ class Reader:
         }
 
 
+def _load_catalog(spark: SparkSession, table: str) -> None:
+    """Let the session load its catalog: a streaming write would load that of the thread's active session."""
+    spark.sql(f"DESCRIBE {table}").collect()
+
+
 def _wait(query: StreamingQuery) -> str:
     from pyspark.errors import StreamingQueryException
 
@@ -91,3 +98,82 @@ def write_checkpoint(
     if first is not None:
         files["sources/0/offsets/0"] = Offset(first, 0).to_json().encode()
     return files
+
+
+@dataclass
+class Writer:
+    """Appends numbered rows to one day of a table, batch after batch, until it is stopped."""
+
+    spark: SparkSession
+    table: str
+    day: str
+    checkpoint: Path
+    query: StreamingQuery | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until its first batch is in the table."""
+        _load_catalog(self.spark, self.table)
+        numbers = self.spark.readStream.format("rate").option("rowsPerSecond", 20).load()
+        columns = (
+            f"date'{self.day}' AS day", "concat('s', value) AS account", "cast(1 AS decimal(12,2)) AS gross",
+            "bigint(1) AS n", "cast(null AS string) AS produced_by_run_id",
+            "cast(null AS string) AS restatement_reason",
+        )  # fmt: skip
+        writer = numbers.selectExpr(*columns).writeStream.option("checkpointLocation", str(self.checkpoint))
+        self.query = writer.trigger(processingTime="200 milliseconds").toTable(self.table)
+        self.wait_for_more()
+
+    def wait_for_more(self) -> None:
+        """Wait until it has written at least one more batch with rows."""
+        before, end = self.count(), time.monotonic() + _SECONDS
+        while self.count() == before:
+            assert self.query is not None
+            assert self.query.isActive, self.query.exception()
+            assert time.monotonic() < end, "the writer wrote nothing"
+            time.sleep(0.05)
+
+    def count(self) -> int:
+        """Number of rows that it has written."""
+        assert self.query is not None
+        return sum(int(one["numInputRows"]) for one in self.query.recentProgress)
+
+    def stop(self) -> set[str]:
+        """Stop it; returns the keys of all rows that it has written."""
+        assert self.query is not None
+        assert self.query.isActive, self.query.exception()
+        self.query.processAllAvailable()
+        self.query.stop()
+        return {f"s{n}" for n in range(self.count())}
+
+
+@dataclass
+class NumberStream:
+    """A stream that calls a function with 0, 1, 2 and so on, until it is stopped."""
+
+    query: StreamingQuery
+
+    def wait_until(self, is_done: Callable[[], bool]) -> None:
+        """Wait for a condition."""
+        end = time.monotonic() + _SECONDS
+        while not is_done():
+            assert self.query.isActive, self.query.exception()
+            assert time.monotonic() < end, "the stream did not come so far"
+            time.sleep(0.05)
+
+
+@contextmanager
+def run_for_each(spark: SparkSession, act: Callable[[int], None], checkpoint: Path) -> Iterator[NumberStream]:
+    """A stream of numbers; a batch that was begun is done before it ends."""
+
+    def take(batch: Any, _: int) -> None:
+        for row in batch.collect():
+            act(int(row["value"]))
+
+    numbers = spark.readStream.format("rate").option("rowsPerSecond", 1).load()
+    writer = numbers.writeStream.option("checkpointLocation", str(checkpoint)).foreachBatch(take)
+    query = writer.trigger(processingTime="200 milliseconds").start()
+    try:
+        yield NumberStream(query)
+        query.processAllAvailable()
+    finally:
+        query.stop()
