@@ -54,6 +54,7 @@ WHO = {
     "deliver": "operator or publisher",
     "outbox retry": "operator or publisher",
     "outbox waive": "publisher or approver, a person",
+    "consumers confirm": "the consumer's owner, a person; without one, operator or publisher",
     "cleanup": "operator",
     "late": "operator; to publish also publisher",
     "standing approve": "approver, a person",

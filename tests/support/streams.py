@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from errata.model.consumer.checkpoint import Offset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,6 +24,7 @@ class Reader:
     spark: SparkSession
     table: str
     checkpoint: Path
+    sink: str | None = None  # a table of Iceberg to which it writes, instead of keeping the keys itself
     rows: list[Row] = field(default_factory=list)
 
     def start(self, *, options: dict[str, str] | None = None, **trigger: Any) -> StreamingQuery:
@@ -33,10 +32,16 @@ class Reader:
         _load_catalog(self.spark, self.table)
         source = self.spark.readStream.format("iceberg").options(**(options or {})).load(self.table)
         writer = source.writeStream.option("checkpointLocation", str(self.checkpoint)).trigger(**trigger)
+        if self.sink is not None:
+            return writer.toTable(self.sink)
         return writer.foreachBatch(self._take).start()
 
     def _take(self, batch: Any, _: int) -> None:
         self.rows += [(str(row["day"]), row["account"]) for row in batch.select("day", "account").collect()]
+
+    def count(self) -> int:
+        """Number of rows that it has passed on."""
+        return len(self.rows) if self.sink is None else int(self.spark.table(self.sink).count())
 
     def run_available(self, **options: Any) -> str:
         """Read what is there with Trigger.AvailableNow; returns the error that ended it, or nothing."""
@@ -46,12 +51,17 @@ class Reader:
         """Read with a processing time until a condition holds or the query fails; returns the error, or nothing."""
         query = self.start(processingTime="100 milliseconds", **options)
         end = time.monotonic() + _SECONDS
-        while query.isActive and not is_done() and time.monotonic() < end:
+        while query.isActive and not (is_done() and self._is_settled()) and time.monotonic() < end:
             time.sleep(0.05)
         if query.isActive:
             query.stop()
         assert time.monotonic() < end, "the reader neither failed nor came so far"
         return _wait(query)
+
+    def _is_settled(self) -> bool:
+        """Whether every batch that was begun is committed."""
+        begun, done = ({name.name for name in (self.checkpoint / one).glob("[0-9]*")} for one in ("offsets", "commits"))
+        return begun == done
 
     def run_to_failure(self, **options: Any) -> str:
         """Read with a processing time until the query fails."""
@@ -79,25 +89,6 @@ def _wait(query: StreamingQuery) -> str:
     except StreamingQueryException as error:
         return str(error)
     return ""
-
-
-def write_checkpoint(
-    offsets: Sequence[tuple[str, int]],
-    *,
-    committed: int | None = None,
-    first: str | None = None,
-    others: Sequence[str] = (),
-) -> dict[str, bytes]:
-    """The files of a checkpoint whose batches end at these snapshots and positions; all are committed by default."""
-    done = len(offsets) - 1 if committed is None else committed
-    files = {"metadata": b'{"id":"query"}'}
-    for n, (snapshot, position) in enumerate(offsets):
-        lines = ("v1", '{"batchWatermarkMs":0}', Offset(snapshot, position).to_json(), *others)
-        files[f"offsets/{n}"] = "\n".join(lines).encode()
-    files |= {f"commits/{n}": b'v1\n{"nextBatchWatermarkMs":0}' for n in range(done + 1)}
-    if first is not None:
-        files["sources/0/offsets/0"] = Offset(first, 0).to_json().encode()
-    return files
 
 
 @dataclass

@@ -1,20 +1,37 @@
-"""Methods of the Client about consumers: what is owed to them, and its payment."""
+"""Methods of the Client about consumers: what a publication does to them, what is owed to them, and its payment."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from errata.client.open_project import OpenProject
+from errata.client.open_project import OpenProject, Partitions
 from errata.commands import consumers
 from errata.text.escape import require_one_line
 
 if TYPE_CHECKING:
+    from errata.views.consumers import ConfirmView, ConsumersView
     from errata.views.outbox import DeliverView, OutboxDecisionView, OutboxView
 
 
 class Consumers(OpenProject):
     """Follow a correction to the people and programs that read it."""
+
+    def check_consumers(
+        self, product: str, start: str | None = None, end: str | None = None, *, partitions: Partitions = None
+    ) -> ConsumersView:
+        """What a publication of these partitions, or of any, does to the consumers of a product.
+
+        Example: [one.name for one in client.check_consumers("fin.daily_revenue").consumers if one.effect == "stops"]
+        """
+        return consumers.check.check_consumers(self._workspace, product, start, end, partitions)
+
+    def confirm_consumer(self, run_id: str, consumer: str, *, as_: str | None = None) -> ConfirmView:
+        """Confirm that a stream was stopped before a publication, or started on its repaired checkpoint after it.
+
+        Example: client.confirm_consumer(run.id, "fraud-stream", as_="kim").is_done
+        """
+        return consumers.confirm.confirm_reader(self._workspace, self._actor(as_), run_id, consumer)
 
     def outbox(self, run_id: str | None = None, *, all: bool = False) -> OutboxView:  # noqa: A002
         """What is owed because of a run, or at all; with ``all`` also what is paid or waived.

@@ -9,6 +9,7 @@
               rollback
     campaign  plan, show, decide, seal, run,     several products, approved once
               status, rollback, dbt_steps
+    consumers check, confirm                     those who read what is published
     look      status, why, why_rows, history,    change nothing
               quarantine
     upkeep    cleanup, erase, evidence

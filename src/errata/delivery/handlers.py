@@ -26,6 +26,7 @@ def load_handlers() -> Mapping[Effect, Handler]:
     from errata.delivery.correction_rows import write_corrections
     from errata.delivery.current_view import refresh_view
     from errata.delivery.recoveries import recover_consumer
+    from errata.delivery.stream_checkpoints import repair_checkpoint
     from errata.delivery.watch import watch_publication
     from errata.delivery.watermarks import move_watermark
 
@@ -37,4 +38,5 @@ def load_handlers() -> Mapping[Effect, Handler]:
         Effect.WATERMARK: move_watermark,
         Effect.RECOVER: recover_consumer,
         Effect.WATCH: watch_publication,
+        Effect.CHECKPOINT: repair_checkpoint,
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 from errata.delivery.consumer_effects import list_effects
 from errata.delivery.consumer_messages import owe_messages
+from errata.delivery.stream_checkpoints import owe_checkpoints
 from errata.ledger import RunRecord
 from errata.model.consumer.outbox import Effect, Owed
 from errata.model.manifest import Manifest
@@ -30,6 +31,7 @@ def list_owed(
         *owe_messages(workspace.project, manifest.product, event, partitions),
         *_owed_to_consumers(workspace, manifest, event, partitions),
         *_owed_to_watch(workspace, manifest, event, partitions),
+        *owe_checkpoints(workspace, manifest, event),
     )
 
 

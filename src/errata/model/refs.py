@@ -129,6 +129,15 @@ def pub_tag(publication_id: str) -> str:
     return f"{PREFIX}{publication_id}_pub"
 
 
+def handover_tag(publication_id: str, consumer: str) -> str:
+    """Tag on main from which a reader takes the partitions that it does not see otherwise.
+
+    >>> handover_tag("bf-20260214-daily-7f3a21c0-p1-3fa9c2", "fraud")
+    'errata_bf-20260214-daily-7f3a21c0-p1-3fa9c2_for_fraud'
+    """
+    return f"{PREFIX}{publication_id}_for_{consumer}"
+
+
 def rows_branch(publication_id: str, n: int) -> str:
     """Branch with rows that a rollback had to rewrite, because their old files carry deletes."""
     return f"{PREFIX}{publication_id}_rows{n}"

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from errata.errors import PublishHeld, StateRefused, UsageError
 from errata.model.duration import count_steps, to_seconds
-from errata.model.manifest import Manifest
+from errata.model.manifest import Chunk, Manifest
 from errata.model.partition import NULL, Grain, sort_newest_first, sort_oldest_first, to_ordinal
 from errata.model.product import Waves
 from errata.model.run import RunState
@@ -181,12 +181,15 @@ def wave_of_chunk(chunk_wave: int) -> int:
 
 def list_waves(manifest: Manifest) -> tuple[Wave, ...]:
     """The waves of a sealed plan, as its chunks have them; one that computes nothing is one wave."""
-    if not manifest.chunks:
-        return (Wave(1, manifest.partitions),)
+    return group_into_waves(manifest.target.grain, manifest.chunks) or (Wave(1, manifest.partitions),)
+
+
+def group_into_waves(grain: Grain, chunks: Iterable[Chunk]) -> tuple[Wave, ...]:
+    """The waves that chunks go with."""
     found: dict[int, list[str]] = {}
-    for chunk in manifest.chunks:
+    for chunk in chunks:
         found.setdefault(wave_of_chunk(chunk.wave), []).extend(chunk.partitions)
-    return tuple(Wave(n, sort_oldest_first(manifest.target.grain, names)) for n, names in sorted(found.items()))
+    return tuple(Wave(n, sort_oldest_first(grain, names)) for n, names in sorted(found.items()))
 
 
 def find_wave(manifest: Manifest, n: int) -> Wave:

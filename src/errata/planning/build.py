@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from errata.canonical import canonical_bytes, sha256
+from errata.model.consumer.effect import StreamState
 from errata.model.graph.read_rule import rule_of_input
 from errata.model.kind import RECONCILE, find_kind
 from errata.model.manifest import FORMAT, Chunk, Code, Estimate, Manifest
 from errata.model.product import Input, Product, Project, Publish
 from errata.model.refs import shadow_table
 from errata.model.side_tables import build_create_statements
-from errata.model.waves import split_into_waves
+from errata.model.waves import group_into_waves, split_into_waves
 from errata.planning.control_partitions import find_control_partitions, list_control_reaches
 from errata.planning.deadline import evaluate_deadline, parse_deadline
 from errata.planning.estimate import Rates, Work, count_worker_cores, derive_rates, estimate_run
@@ -96,6 +97,7 @@ def build_plan(
     beside: Mapping[str, tuple[str, ...] | None] | None = None,
     held: PastTarget | None = None,
     trial: Trial | None = None,
+    streams: Mapping[str, StreamState] | None = None,
 ) -> Plan:
     """Check a request against the guardrails and, unless one refuses, seal its manifest."""
     by = parse_deadline(request.deadline, now) if request.deadline else None
@@ -109,6 +111,7 @@ def build_plan(
         request, product, project.limits, partitions, target, inputs, code, expected, now,
         beside=beside or {}, held=held, core_hour_usd=project.core_hour_usd, unknown_runs=unknown_runs,
         is_first_run=is_first_run, trial=trial, consumers=project.list_consumers(product.name),
+        streams=streams or {}, waves=[wave.partitions for wave in group_into_waves(product.target.grain, chunks)],
     )  # fmt: skip
     parts: dict[str, bytes] = {}
     if request.kind == RECONCILE:

@@ -17,6 +17,7 @@ from errata.model.partition import NULL, end_of, parse_list
 from errata.model.refs import describe_unknown_runs
 from errata.model.side_tables import is_side_table_mode
 from errata.model.table import ROW_LINEAGE
+from errata.planning.consumer_rules import CONSUMERS, STREAMS, check_consumers, check_streaming_readers
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.inputs.completeness import check_waiting
 from errata.planning.inputs.references import check_references
@@ -191,22 +192,6 @@ def _check_cost(world: PlanContext) -> Iterator[GuardrailResult]:
     yield _check_cap("cost", Decimal(world.estimate.usd), None if most is None else Decimal(most), " USD")
 
 
-def _check_streaming_readers(world: PlanContext) -> Iterator[GuardrailResult]:
-    streams = [one.name for one in world.consumers if one.kind == "iceberg-stream"]
-    if streams and world.product.publish.mode == "append":
-        yield GuardrailResult(
-            "streaming-readers", "ok", f"{', '.join(streams)}: an append reaches a stream as new rows"
-        )
-    elif streams and is_side_table_mode(world.product.publish):
-        yield GuardrailResult("streaming-readers", "ok", f"{', '.join(streams)}: {world.target.table} is not touched")
-    elif streams:
-        text = f"{', '.join(streams)}: a stream fails on the overwrite, or skips it and never sees the correction"
-        look = ("ask who runs these streams; publish.mode corrections leaves the table as it is for them",)
-        yield GuardrailResult("streaming-readers", "refuse", text, look=look)
-    else:
-        yield GuardrailResult("streaming-readers", "ok", "no consumer is declared as streaming")
-
-
 def _check_dirty_tree(world: PlanContext) -> Iterator[GuardrailResult]:
     if not world.kind.runs_transform:
         yield GuardrailResult("dirty-tree", "ok", "no code of the project runs")
@@ -303,7 +288,8 @@ _RULES: dict[str, Callable[[PlanContext], Iterator[GuardrailResult]]] = {
     "rows": _check_rows,
     "bytes": _check_bytes,
     "cost": _check_cost,
-    "streaming-readers": _check_streaming_readers,
+    STREAMS: check_streaming_readers,
+    CONSUMERS: check_consumers,
     "dirty-tree": _check_dirty_tree,
     "policy": _check_policy,
     "schema": _check_schema,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from errata.model.consumer.declaration import Consumer
+from errata.model.consumer.effect import StreamState
 from errata.model.kind import Kind, find_kind
 from errata.model.manifest import Code, Estimate
 from errata.model.partition import Grain, format_ranges
@@ -47,6 +48,8 @@ class PlanContext:
     core_hour_usd: str = "0"
     trial: Trial | None = None  # the newest trial of this code on record; looked up only where a policy asks for one
     consumers: Sequence[Consumer] = ()
+    streams: Mapping[str, StreamState] = field(default_factory=dict)  # of consumers that are streams, by name
+    waves: Sequence[tuple[str, ...]] = ()  # partitions of each wave, in order
 
     @property
     def kind(self) -> Kind:

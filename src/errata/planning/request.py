@@ -42,6 +42,7 @@ RULES = (
     "bytes",
     "cost",
     "streaming-readers",
+    "consumers",
     "dirty-tree",
     "policy",
     "schema",

@@ -274,7 +274,7 @@ class TestWarrant:
         with pytest.raises(ApprovalRefused, match="released over the verdict of entry"):
             ready.ledger.publications.intend(
                 ready.run.run_id, "publish", ready.run.partitions, table=ready.run.table, person="bo", reason="",
-                detail={}, lease_seconds=60, actor=Actor, consumers=()("bo", "u", "h"), release=found.told,
+                detail={}, lease_seconds=60, actor=Actor("bo", "u", "h"), consumers=(), release=found.told,
             )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ NAMES = (
     *("ledger create", "ledger roles"),
     *("evidence export", "evidence verify"),
     *("live check", "live write"),
+    *("consumers check", "consumers confirm"),
     *("standing show", "standing approve", "standing revoke"),
     *("outbox list", "outbox retry", "outbox waive"),
 )

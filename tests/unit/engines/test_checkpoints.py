@@ -8,7 +8,7 @@ import pytest
 
 from errata.engines.files.checkpoints import CheckpointFiles
 from errata.errors import EngineError, NotFound, StateRefused
-from support.streams import write_checkpoint
+from support.stream_model import write_checkpoint
 
 FILES = write_checkpoint([("11", 1), ("12", 2)], first="11")
 

@@ -252,7 +252,7 @@ class House:
                 "remove": old if kind == "publish" else new, "add": new if kind == "publish" else old,
                 "with_deletes": [], "rewrite": {}, "columns": [],
             },
-            lease_seconds=60, actor=self.actor, consumers=()(person), release=release, base_snapshot_id="7719",
+            lease_seconds=60, actor=self.actor(person), consumers=(), release=release, base_snapshot_id="7719",
         )  # fmt: skip
 
     def release(self, run_id: str, person: str, break_glass: str) -> dict[str, Any]:

@@ -40,6 +40,9 @@ PROJECT = Project(
     chunk_bytes=512 * MB,
 )
 STREAMED = replace(PROJECT, consumers={"fraud": Consumer("fraud", (PRODUCT.name,), kind="iceberg-stream")})
+REWOUND = replace(
+    PROJECT, consumers={"fraud": Consumer("fraud", (PRODUCT.name,), kind="iceberg-stream", on_replace="rewind")}
+)
 CODE = Code(
     call="transforms.daily:build",
     version="2.4.1",

@@ -43,6 +43,7 @@ from errata.planning.restore import INPUT, build_restore_input, strip_code, to_r
 from errata.planning.restore import NOTHING_RUNS as NOTHING_RESTORED
 from errata.planning.rule_check import refuse_flawed_rules
 from errata.ports.tables import ActiveRun, InputState, PastRun, TagOutcome
+from errata.publishing.streams.positions import read_streams
 from errata.publishing.sweep import find_unknown_runs
 from errata.text.numbers import format_moment
 from errata.views import PlanView
@@ -232,6 +233,7 @@ def _draft_plan(
         beside=_read_side_columns(workspace, product),
         held=held,
         trial=find_trial(workspace, product, code),
+        streams=read_streams(workspace, product),
     )
     plan = replace(plan, request=request)
     if plan.manifest is not None:

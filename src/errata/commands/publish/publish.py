@@ -41,6 +41,7 @@ from errata.publishing.replacement import Replacement, ReplacementResult, commit
 from errata.publishing.selection import audit_conflicts, select_partitions
 from errata.publishing.set_back_detection import find_set_backs
 from errata.publishing.side_tables import publish_to_side_table
+from errata.publishing.streams.preconditions import require_planned_operation, require_stopped_readers
 from errata.publishing.sweep import sweep_refs
 from errata.publishing.waves import narrow_to, require_wave_ready, turn_view, wave_views
 from errata.text.exceptions import first_line
@@ -80,10 +81,12 @@ def publish_run(
     scope = tuple(name for name in asked if states[name] is PartitionState.UNPUBLISHED)
     if not scope:
         return _report_already_published(context, asked, states)
-    # the turn first: authorisation records a release, which a wave that has to wait must not leave behind
+    # the turn and the readers first: authorisation records a release, which a wave that has to wait must not leave
     turn = require_wave_ready(context, scope, early, named=partitions is not None)
+    require_stopped_readers(context, scope)
     by = authorize_publication(context, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself)
     raise_alarm(workspace, actor, run)
+    require_planned_operation(context, scope, by.files)
     workspace.engines.start_early(session=False)
     late = notice_late_inputs(context, scope, "publish")
     try:

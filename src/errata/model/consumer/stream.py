@@ -181,13 +181,22 @@ def plan_repair(
 
 
 def prove_repair(
-    checkpoint: Checkpoint, repair: Repair, location: str, table: str, line: Sequence[MainSnapshot]
+    checkpoint: Checkpoint,
+    repair: Repair,
+    location: str,
+    table: str,
+    line: Sequence[MainSnapshot],
+    *,
+    made: Checkpoint | None = None,
 ) -> RepairProof:
     """Read the copy as Spark will, and count what it would miss or read twice; raises ``EngineError`` unless nothing.
 
-    A batch that has to be done is read by the reader itself, so that it counts as read.
+    ``made`` is the copy as it was written; without it, as it would be. A batch that has to be done is read by the
+    reader itself, so that it counts as read.
     """
-    copy = parse_checkpoint(location, repair.apply(checkpoint.files))
+    copy = made or parse_checkpoint(location, repair.apply(checkpoint.files))
+    if made is not None and made.files != repair.apply(checkpoint.files):
+        raise _build_error(checkpoint, f"its copy {location} is not what was written")
     before, after = find_position(checkpoint, table, line), find_position(copy, table, line)
     is_jump = repair.kind == "jump"
     missed = count_files(line, before, after) if is_jump else 0

@@ -6,7 +6,7 @@ import pytest
 
 from errata.errors import EngineError
 from errata.model.consumer.checkpoint import Offset, parse_checkpoint
-from support.streams import write_checkpoint
+from support.stream_model import write_checkpoint
 
 FILES = write_checkpoint([("11", 1), ("12", 2)], committed=0, first="11")
 

@@ -20,7 +20,7 @@ from errata.model.consumer.stream import (
     proves_option,
 )
 from errata.model.table import MainSnapshot
-from support.streams import write_checkpoint
+from support.stream_model import StreamModel, write_checkpoint
 
 T = "lake.fin.sales"
 LETTERS = {"a": "append", "e": "append", "o": "overwrite", "d": "delete", "c": "replace", "f": "overwrite"}
@@ -151,59 +151,6 @@ def test_available_now_fails_on_what_the_query_has_passed_long_ago() -> None:
     assert found.snapshot_id == "101"
 
 
-class _Spark:
-    """The reader of Iceberg 1.11, as far as it decides what is read: a batch, or a failure."""
-
-    def __init__(self, line: Line, *, available_now: bool) -> None:
-        self.line, self.available_now = line, available_now
-        self.read: list[tuple[str, int]] = []
-
-    def run(self, files: dict[str, bytes]) -> None:
-        """Run until there is nothing more, or until it fails; the checkpoint moves on."""
-        if self.available_now and self._find_end(parse_offset(files["sources/0/offsets/0"].decode())) is None:
-            return  # it plans from the first offset on before it does anything
-        while self._run_batch(files):
-            pass
-
-    def _run_batch(self, files: dict[str, bytes]) -> bool:
-        batches = parse_checkpoint("x", files).batches
-        last = batches[-1]
-        if not last.is_committed:
-            start = parse_offset(batches[-2].sources[0]) if len(batches) > 1 else Offset(self.line[0].snapshot_id, 0)
-            return self._do(files, last.n, start, parse_offset(last.sources[0]))
-        start = parse_offset(last.sources[0])
-        end = self._find_end(start)
-        if end is None or end == start:
-            return False
-        files[f"offsets/{last.n + 1}"] = "\n".join([*last.header, end.to_json()]).encode()
-        return self._do(files, last.n + 1, start, end)
-
-    def _find_end(self, start: Offset | None) -> Offset | None:
-        """The last append ahead; None if it fails on the way."""
-        assert start is not None
-        at = [one.snapshot_id for one in self.line].index(start.snapshot_id)
-        if list_blockers(self.line[at + 1 :]):
-            return None
-        appends = [one for one in self.line[at + 1 :] if one.operation == "append"]
-        here = Offset(start.snapshot_id, max(start.position, self.line[at].added_files))
-        return Offset(appends[-1].snapshot_id, appends[-1].added_files) if appends else here
-
-    def _do(self, files: dict[str, bytes], n: int, start: Offset | None, end: Offset | None) -> bool:
-        assert start is not None
-        assert end is not None
-        ids = [one.snapshot_id for one in self.line]
-        first, last = ids.index(start.snapshot_id), ids.index(end.snapshot_id)
-        between = self.line[first : last + 1]
-        if list_blockers(between):
-            return False
-        for one in between:
-            low = start.position if one.snapshot_id == start.snapshot_id else 0
-            high = end.position if one.snapshot_id == end.snapshot_id else one.added_files
-            self.read += [(one.snapshot_id, file) for file in range(low, high)] if one.operation == "append" else []
-        files[f"commits/{n}"] = b"v1\n{}"
-        return True
-
-
 @given(
     st.text("aaaeocd", min_size=1, max_size=10).map(lambda text: f"a{text}a"),
     st.integers(0, 2),
@@ -214,7 +161,7 @@ def test_every_row_is_read_once_whatever_lies_ahead(letters: str, read: int, is_
     """Start after start, on copy after copy, a reader reads each file of every append exactly once."""
     line = line_of(letters)
     files = write_checkpoint([("100", 0), ("100", read)], committed=0 if is_begun else 1, first="100")
-    spark = _Spark(line, available_now=available)
+    spark = StreamModel(line, available_now=available)
     already = [] if is_begun else [("100", file) for file in range(read)]
     for _ in range(40):
         before = dict(files)

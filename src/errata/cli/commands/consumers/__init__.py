@@ -1,4 +1,4 @@
-"""Commands about consumers: outbox, deliver."""
+"""Commands about consumers: consumers, deliver, outbox."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from errata.cli.app.register import command
+from errata.cli.commands.consumers.check import consumers_check, consumers_confirm
 from errata.cli.commands.consumers.deliver import deliver
 from errata.cli.commands.consumers.outbox import outbox_list, outbox_retry, outbox_waive
 
@@ -24,6 +25,10 @@ class _ListByDefault(TyperGroup):
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this section."""
+    consumers = typer.Typer(help="Check consumers, and confirm what was done to them.", rich_markup_mode=None)
+    command(consumers, "check")(consumers_check)
+    command(consumers, "confirm")(consumers_confirm)
+    app.add_typer(consumers, name="consumers", rich_help_panel=PANEL)
     command(app, "deliver", PANEL)(deliver)
     outbox = typer.Typer(help="Show what is owed to consumers.", rich_markup_mode=None, cls=_ListByDefault)
     command(outbox, "list")(outbox_list)
