@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from errata.commands.upkeep.evidence import export_evidence
 from errata.errors import NotFound, PermissionRefused, StateRefused, UsageError
+from errata.evidence.keys import generate_key_pair, load_signing_key
+from errata.evidence.verifier import verify
 from errata.failpoints import arm
+from errata.model.audit import Actor
 from protocol.test_modes import CORRECTIONS, corrected, mode, told
 from support.clock import later
 from support.memory_world import MemoryWorld
 from support.world import TABLE
+from unit.evidence.forging import resealed
 
 Make = Callable[..., MemoryWorld]
 BESIDE = mode(f"mode: replace_partitions, corrections: {CORRECTIONS}")
@@ -135,3 +141,28 @@ def test_retry_takes_ids_or_all_that_failed(make_world: Make) -> None:
     assert world.client.retry_outbox(failed=True, as_="ana").items == ()
     with later(seconds=1), pytest.raises(NotFound):
         world.client.retry_outbox(["x"], as_="ana")
+
+
+def test_the_evidence_of_a_run_has_what_it_owed(make_world: Make) -> None:
+    """Whoever holds the key and says that something was paid is contradicted by the audit."""
+    world = make_world(days=1, product=BESIDE)
+    generate_key_pair(world.root / "errata.key")
+    key = load_signing_key("errata.key", world.root)
+    world.configure("limits:", "evidence: {key: errata.key}\nlimits:")
+    run = world.to("validated")
+    kill(world, "publish.before_commit", lambda: world.client.publish(run, as_="bo"))
+    kill(world, "deliver.before_pay", lambda: world.client.publish(run, as_="bo"))
+    _, bundle = export_evidence(world.workspace, Actor("bo", "u", "h"), run)
+    public = [(world.root / "errata.key.pub").read_bytes()]
+    found = verify(bundle, public)
+    assert found.problems == []
+    assert ("owed", "1 void, 1 owed") in found.facts
+    for lie in ({"state": "paid"}, {"event": "rolled_back"}, {"result": {"status": 200}}, {"key": "x"}):
+
+        def change(record: Any, lie: dict[str, Any] = lie) -> None:
+            record["owed"][1].update(lie)
+
+        told = verify(resealed(bundle, key, publications=change), public).problems
+        assert "item 2 that was owed is not what the audit says" in [one.problem for one in told], lie
+    lost = verify(resealed(bundle, key, publications=lambda record: record["owed"].clear()), public).problems
+    assert lost[0].problem == "item 1 that was owed is not what the audit says"

@@ -14,6 +14,7 @@ I9  digest approved = digest of the manifest = digest published; a member of a c
 I11 every file that a publication added was written before it, by an attempt or by an earlier live commit
 I10 a run of kind attest or reconcile was never approved, released or published, and ends attested or differs
 I12 no lock outlives its publication, and every live file is there and has its size
+I14 what is owed: see :mod:`support.outbox_invariants`
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from urllib.parse import unquote, urlparse
 import pyarrow as pa
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import NoSuchTableError
+
+from support.outbox_invariants import outbox_violations
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -73,7 +76,8 @@ def violations(root: Path, catalog: Mapping[str, str] | None = None) -> list[str
 
 def ledger_violations(db: sqlite3.Connection) -> list[str]:
     """What is wrong in the ledger's database alone; rows are read by name."""
-    return [*_coverage(db), *_attempts(db), *_audit(db), *_approvals(db), *_checks(db), *_locks(db), *_waves(db)]
+    found = [*_coverage(db), *_attempts(db), *_audit(db), *_approvals(db), *_checks(db), *_locks(db), *_waves(db)]
+    return [*found, *outbox_violations(db)]
 
 
 def _waves(db: sqlite3.Connection) -> list[str]:

@@ -113,7 +113,7 @@ records/campaign.json      only of a member of a campaign: the campaign whose di
 records/work.json          chunks and attempts
 records/gate.json          candidates, verdicts, changed thresholds
 records/diff.json          what changed: rows and declared metrics
-records/publications.json  commits on the table and what took them back
+records/publications.json  commits on the table and what took them back; what they owed, such as messages
 records/environment.json   code, jars, versions
 records/people.json        who the pseudonyms are, and what sealed texts say. The other records and the audit hold
                            pseudonyms and sealed texts, so that a person can be forgotten in the ledger without

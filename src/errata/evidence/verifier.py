@@ -505,7 +505,7 @@ class _Case:
             (ENTRIES, self.chain), (HEAD, self.kept_heads), (MANIFEST, self.plan), (CAMPAIGN, self.member),
             (RUN, self.moves),
             (DECISIONS, self.decisions), (WORK, self.work), (GATE, self.gate), (PUBLICATIONS, self.publications),
-            (RUN, self.partitions),
+            (PUBLICATIONS, self.owed), (RUN, self.partitions),
         )  # fmt: skip
         for member, rule in rules:
             try:
@@ -1083,6 +1083,32 @@ class _Case:
         ]
         return rule == "first" and bool(by_person) and not covers_first(release)
 
+    def owed(self) -> None:
+        """What the run owed is what the audit says, and depends on its publication: owed if it landed, void if not."""
+        rows = {row["item_id"]: row for row in self.records[PUBLICATIONS].get("owed", ())}
+        said: dict[int, dict[str, Any]] = {}
+        for entry in (self.entries[seq] for seq in sorted(self.entries)):
+            if not entry["action"].startswith("outbox."):
+                continue
+            state = {"retried": "owed"}.get(entry["action"][7:], entry["action"][7:])
+            for item in entry["body"]["items"]:
+                result = {"result": entry["body"]["result"]} if "result" in entry["body"] else {}
+                by = {"waived_by": entry["body"].get("person")}
+                said.setdefault(item["id"], {}).update({**item, **result, **by, "state": state})
+        outcomes = {row["pub_id"]: row["state"] for row in self.records[PUBLICATIONS]["publications"]}
+        for item_id in sorted({*said, *rows}):
+            row, told = rows.get(item_id, {}), said.get(item_id, {})
+            names = ("effect", "event", "consumer", "partitions", "payload")
+            content = {name: row.get(name) for name in names} | {"table_name": row.get("table")}
+            fits = told.get("key") == row.get("key") and told.get("digest") == sha256(canonical(content))
+            fits = fits and told.get("state") == row.get("state") and told.get("result", {}) == row.get("result")
+            fits = fits and told.get("waived_by") == row.get("waived_by")
+            self.need(fits, PUBLICATIONS, f"item {item_id} that was owed is not what the audit says")
+            outcome = outcomes.get(row.get("pub_id"))
+            allowed = {"intended": ("conditional",), "abandoned": ("void",)}.get(str(outcome))
+            is_settled = row.get("state") in allowed if allowed else row.get("state") not in ("conditional", "void")
+            self.need(is_settled, PUBLICATIONS, f"item {item_id} is {row.get('state')}, its publication {outcome}")
+
     def partitions(self) -> None:
         """Where each partition stands follows from what was published and taken back."""
         stands = dict.fromkeys(self.run["partitions"], "unpublished")
@@ -1112,6 +1138,9 @@ class _Case:
             word = run["state"] if run.get("state") in _ANSWERED else word
             by = f"judged by {self.who(row.get('person'))}, {row.get('at')}"
             facts.append(("gate", f"{word}, {_counted(row.get('checks', ()), 'finding')}, {by}"))
+        owed = [str(row.get("state")) for row in self.records[PUBLICATIONS].get("owed", ())]
+        if owed:
+            facts.append(("owed", ", ".join(f"{owed.count(state)} {state}" for state in dict.fromkeys(owed))))
         for row in self.records[PUBLICATIONS].get("publications", ()):
             word = {"publish": "published", "rollback": "rolled back"}.get(str(row.get("kind")), str(row.get("kind")))
             where = f"snapshot {row.get('base_snapshot_id')} → {row.get('result_snapshot_id')}"

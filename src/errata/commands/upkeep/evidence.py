@@ -156,6 +156,7 @@ def _gather_dossier(
         },
         publications={
             "publications": [_drop_fields(one, "run_id", "owner", "lease_until") for one in publications],
+            **_describe_owed(workspace, run_id),
         },
         environment=_describe_environment(manifest),
         diff=changed,
@@ -167,6 +168,13 @@ def _gather_dossier(
         measurements={n: measurement_bytes(rows) for n, rows in numbers.items() if rows},
     )
     return dossier, _parse_summary(summary)
+
+
+def _describe_owed(workspace: Workspace, run_id: str) -> dict[str, Any]:
+    """What the run caused to be owed, and what became of it; nothing for a run that owed nothing."""
+    items = workspace.ledger.outbox.list(run_id=run_id)
+    dropped = ("run_id", "queue", "not_before", "owner", "fence", "lease_until", "progress")
+    return {"owed": [_drop_fields(one, *dropped) for one in items]} if items else {}
 
 
 def _describe_standing(workspace: Workspace, run_id: str) -> dict[str, Any]:

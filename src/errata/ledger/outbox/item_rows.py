@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,34 +56,42 @@ def find_payable_id(
 
     An item that ``owner``, as stored, holds already is that item: the answer to an earlier try was lost.
     """
-    seen: list[QueuedItem] = []
-    ids: list[int] = []
-    for page in _iterate_pages(conn, queue):
-        if mine := [row.item_id for row in page if owner and row.owner == owner]:
-            return int(mine[0])
-        seen += (_row_to_queued(row, now_ms, is_dead) for row in page)
-        ids += (row.item_id for row in page)
-        found = find_payable(seen)
-        if found is not None:
-            return next(item_id for item_id, queued in zip(ids, seen, strict=True) if queued is found)
-        if seen[0].effect.is_strict:
-            return None  # behind the first one everything waits
-    return None
+    taken = _load_taken(conn, queue, now_ms)
+    if mine := [row.item_id for row in taken if owner and row.owner == owner]:
+        return int(mine[0])
+    found = _find_in_pages(conn, queue, lambda row: _row_to_queued(row, now_ms, is_dead), taken)
+    return None if found is None else int(found.item_id)
 
 
 def find_next_due(conn: Connection, queue: str) -> int | None:
     """When the next item of this queue may be tried; None when all wait for one that failed."""
-    seen: list[QueuedItem] = []
-    rows: list[Row[Any]] = []
-    for page in _iterate_pages(conn, queue):
-        rows += page
-        # as if every time had come and nobody was paying
-        seen += (replace(_row_to_queued(row, 0, lambda _: True), is_due=True) for row in page)
-        if found := find_payable(seen):
-            row = next(row for row, queued in zip(rows, seen, strict=True) if queued is found)
-            return int(max(row.not_before, row.lease_until))
-        if seen[0].effect.is_strict:
-            return None
+    # as if every time had come and nobody was paying
+    found = _find_in_pages(conn, queue, lambda row: replace(_row_to_queued(row, 0, lambda _: True), is_due=True), ())
+    return None if found is None else int(max(found.not_before, found.lease_until))
+
+
+def _find_in_pages(
+    conn: Connection, queue: str, read: Callable[[Row[Any]], QueuedItem], taken: Sequence[Row[Any]]
+) -> Row[Any] | None:
+    """The row to pay next, by the rule of the model.
+
+    What an item has to wait for is older, or newer if its effect reads the acceptance, so pages are read from there:
+    the first one usually decides. ``taken`` are the items that someone is paying, wherever they are.
+    """
+    first = _load_page(conn, queue, 0, 1, newest=False)
+    if not first:
+        return None
+    effect = Effect(first[0].effect)
+    seen = {row.item_id: row for row in taken}
+    for page in _iterate_pages(conn, queue, newest=effect.reads_acceptance):
+        seen |= {row.item_id: row for row in page}
+        rows = sorted(seen.values(), key=lambda row: row.seq)
+        items = [read(row) for row in rows]
+        found = find_payable(items)
+        if found is not None:
+            return next(row for row, item in zip(rows, items, strict=True) if item is found)
+        if effect.is_strict:
+            return None  # behind the first one everything waits
     return None
 
 
@@ -108,20 +116,30 @@ def _row_to_queued(row: Row[Any], now_ms: int, is_dead: Callable[[Owner], bool])
     return QueuedItem(row.seq, Effect(row.effect), partitions, ItemState(row.state), row.not_before <= now_ms, is_taken)
 
 
-def _iterate_pages(conn: Connection, queue: str) -> Iterator[list[Row[Any]]]:
-    """Open items of the queue, oldest first, a few at a time."""
-    after, size = 0, _FIRST_PAGE
-    while True:
-        found: list[Row[Any]] = []
-        for state in OPEN:
-            query = select(*_DECIDING).where(_is_in(queue, state), outbox_item.c.seq > after)
-            found += conn.execute(query.order_by(outbox_item.c.seq).limit(size)).all()
-        # beyond the page of one state there may be older items of it than the last of the other
-        page = sorted(found, key=lambda row: row.seq)[:size]
-        if not page:
-            return
+def _iterate_pages(conn: Connection, queue: str, *, newest: bool) -> Iterator[list[Row[Any]]]:
+    """Open items of the queue from one end, a few at a time."""
+    beyond, size = 0, _FIRST_PAGE
+    while page := _load_page(conn, queue, beyond, size, newest=newest):
         yield page
-        after, size = page[-1].seq, WINDOW
+        beyond, size = page[-1].seq, WINDOW
+
+
+def _load_page(conn: Connection, queue: str, beyond: int, size: int, *, newest: bool) -> list[Row[Any]]:
+    seq = outbox_item.c.seq
+    found: list[Row[Any]] = []
+    for state in OPEN:
+        query = select(*_DECIDING).where(_is_in(queue, state)).order_by(seq.desc() if newest else seq).limit(size)
+        if beyond:
+            query = query.where(seq < beyond if newest else seq > beyond)
+        found += conn.execute(query).all()
+    # beyond the page of one state there may be items of it that come before the last of the other
+    return sorted(found, key=lambda row: -row.seq if newest else row.seq)[:size]
+
+
+def _load_taken(conn: Connection, queue: str, now_ms: int) -> Sequence[Row[Any]]:
+    """Items of the queue with a lease; there are as many as payers."""
+    leased = (outbox_item.c.queue == queue) & (outbox_item.c.lease_until > now_ms)
+    return conn.execute(select(*_DECIDING).where(leased, outbox_item.c.state == ItemState.OWED.value)).all()
 
 
 def _is_in(queue: str, state: str) -> ColumnElement[bool]:

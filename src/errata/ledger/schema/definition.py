@@ -553,6 +553,7 @@ outbox_item = Table(
     Index("ix_outbox_item_run_id", "run_id", "state", "queue"),
     Index("ix_outbox_item_table_name", "table_name", "state", "queue"),
     Index("ix_outbox_item_pub_id", "pub_id"),
+    Index("ix_outbox_item_lease", "queue", "lease_until"),
 )
 
 # the time that a consumer gets before a publication

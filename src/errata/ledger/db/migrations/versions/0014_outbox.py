@@ -37,6 +37,7 @@ def upgrade() -> None:
     op.create_index("ix_outbox_item_run_id", "outbox_item", ["run_id", "state", "queue"])
     op.create_index("ix_outbox_item_table_name", "outbox_item", ["table_name", "state", "queue"])
     op.create_index("ix_outbox_item_pub_id", "outbox_item", ["pub_id"])
+    op.create_index("ix_outbox_item_lease", "outbox_item", ["queue", "lease_until"])
     if op.get_bind().execute(sa.text(_OPEN_NOTES)).first() is not None:
         op.execute("INSERT INTO meta (key, value) VALUES ('owed_notes', 'open')")
 
