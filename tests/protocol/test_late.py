@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -10,10 +11,14 @@ from typing import Any
 
 import pytest
 
+from errata.canonical import sha256
 from errata.errors import ApprovalRefused, PermissionRefused, UsageError
+from errata.evidence.keys import SigningKey, generate_key_pair, load_signing_key
+from errata.evidence.verifier import verify
 from errata.failpoints import arm
 from errata.testing.lake import FrozenClock
 from support.graph_world import PRODUCTS, GraphWorld
+from unit.evidence.forging import resealed, unpacked
 
 ROLLING = "ops.rolling"
 DAYS = "lake.ops.daily"
@@ -363,19 +368,79 @@ def test_a_product_without_the_key_is_refused_by_name(make: Make) -> None:
         world.client.late(ROLLING, as_="bot")
 
 
-def test_the_evidence_of_a_covered_run_shows_who_decided_what(make: Make, tmp_path: Path) -> None:
-    """The scope, the decisions on it and the use are in the bundle; without them, or outside the scope, it fails."""
-    from errata.evidence.keys import generate_key_pair
-    from errata.evidence.verifier import verify
-
-    world = make()
-    public = generate_key_pair(tmp_path / "signing.key")
+def export(world: GraphWorld, place: Path) -> tuple[bytes, bytes, SigningKey]:
+    """The bundle of a run under a standing approval that was revoked and given again, with its keys."""
+    public = generate_key_pair(place / "signing.key")
     text = (world.root / "errata.yaml").read_text()
-    world.write("errata.yaml", f"{text}evidence: {{key: {tmp_path / 'signing.key'}}}\n")
+    world.write("errata.yaml", f"{text}evidence: {{key: {place / 'signing.key'}}}\n")
     approve(world)
+    world.client.revoke_standing(ROLLING, note="books are closed", as_="cy")
+    approve(world, as_="cy")
     change(world, names(world)[-1])
     later(world, hours=2)
     _, bundle = world.client.evidence(look(world).run_id, as_="bo")
-    told = verify(bundle, [public.pem])
+    return bundle, public.pem, load_signing_key("signing.key", place)
+
+
+def test_the_evidence_of_a_covered_run_shows_who_decided_what(make: Make, tmp_path: Path) -> None:
+    """The scope, the decisions on it with their audit entries, and the use are in the bundle."""
+    bundle, public, _ = export(make(), tmp_path)
+    told = verify(bundle, [public])
     assert told.problems == []
-    assert any("STANDING APPROVAL: bo approved runs like this one in advance" in one for one in told.warnings)
+    assert any("STANDING APPROVAL: cy approved runs like this one in advance" in one for one in told.warnings)
+    entries = [json.loads(line) for line in unpacked(bundle)["audit/entries.jsonl"].splitlines()[1:]]
+    whole = [json.loads(one["content"])["action"] for one in entries if "content" in one]
+    assert whole[:3] == ["standing.approved", "standing.revoked", "standing.approved"]
+
+
+def _widen(row: dict[str, Any]) -> None:
+    row["subject"] = row["subject"].replace('"partitions_per_run":7', '"partitions_per_run":700')
+
+
+def _widen_with_its_digest(row: dict[str, Any]) -> None:
+    _widen(row)
+    row["digest"] = sha256(row["subject"].encode())
+
+
+def _name_another_person(row: dict[str, Any]) -> None:
+    row["decisions"][2]["person"] = row["decisions"][0]["person"]
+
+
+def _make_it_an_approval(row: dict[str, Any]) -> None:
+    row["decisions"][1]["decision"] = "approved"
+
+
+def _leave_the_revocation_out(row: dict[str, Any]) -> None:
+    del row["decisions"][1]
+
+
+def _invent_an_approval(row: dict[str, Any]) -> None:
+    row["decisions"].append({**row["decisions"][2], "audit_seq": row["decisions"][2]["audit_seq"] + 1})
+
+
+@pytest.mark.parametrize(
+    "lie, said",
+    [
+        (_widen, "lacks the content of the standing approval"),
+        (_widen_with_its_digest, "lacks the content of the standing approval"),
+        (_name_another_person, "does not say so"),
+        (_make_it_an_approval, "does not say so"),
+        (_leave_the_revocation_out, "lacks the decision of audit entry"),
+        (_invent_an_approval, "does not say so"),
+    ],
+)
+def test_a_lie_about_a_standing_approval_is_contradicted(
+    make: Make, tmp_path: Path, lie: Callable[[dict[str, Any]], None], said: str
+) -> None:
+    """Whoever holds the key can sign anything; the digest that was decided on, and the audit, say otherwise."""
+    bundle, public, key = export(make(), tmp_path)
+    forged = resealed(bundle, key, decisions=lambda data: lie(data["standing"][0]))
+    told = verify(forged, [public])
+    assert any(said in one.problem for one in told.problems), told.problems
+
+
+def test_a_run_without_the_standing_approval_that_it_used_is_refused(make: Make, tmp_path: Path) -> None:
+    """The use names a digest that has to be looked up."""
+    bundle, public, key = export(make(), tmp_path)
+    forged = resealed(bundle, key, decisions=lambda data: data.pop("standing") and None)
+    assert any("lacks the content" in one.problem for one in verify(forged, [public]).problems)

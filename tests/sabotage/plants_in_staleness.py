@@ -164,6 +164,13 @@ IN_STALENESS = (
         (f"{LATE}a_standing_approval_covers_a_run_from_plan_to_publication",),
     ),
     Plant(
+        "evidence names people who did not decide on a standing approval",
+        "evidence/verifier.py",
+        '            same = told == (f"standing.{one[\'decision\']}", one["person"], row["digest"])\n',
+        "            same = bool(told)\n",
+        (f"{LATE}a_lie_about_a_standing_approval_is_contradicted",),
+    ),
+    Plant(
         "a closed period is covered",
         "approval/standing_scope.py",
         "    if run.locked:\n",

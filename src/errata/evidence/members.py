@@ -121,9 +121,9 @@ records/people.json        who the pseudonyms are, and what sealed texts say. Th
 measurements/              the numbers that verdicts were made of, by candidate
 parts/                     long lists under their SHA-256: files that were read, expected, staged, taken out and
                            put in
-audit/entries.jsonl        the audit from this run's first entry to the head. Entries of this run are whole; of
-                           other runs there is only the link: a hash of the run's id and a hash of what the entry
-                           says
+audit/entries.jsonl        the audit from this run's first entry to the head, or from the first decision on its
+                           campaign or standing approval. Entries of these are whole; of others there is only the
+                           link: a hash of the run's id and a hash of what the entry says
 audit/head.dsse.json       the signed head that the entries end in
 verify.py                  the verifier
 

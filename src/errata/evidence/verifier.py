@@ -72,6 +72,7 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 _STOP = ("cancelled", "expired")
 _JUDGED = ("validated", "rejected", "needs_acceptance")
 _ANSWERED = ("attested", "differs")
+STANDING = ("standing.approved", "standing.revoked")  # audit actions of decisions on a standing approval
 STANDING_RULE = "standing approval: "  # comparisons by which the gate judges the limits of a standing approval
 CHECKING = ("attest", "reconcile")  # kinds that change nothing: they need no approval, and are never published
 MOVES: dict[str, tuple[str, ...]] = {
@@ -497,6 +498,7 @@ class _Case:
         self.is_in_place = (self.manifest.get("publish") or {}).get("mode", IN_PLACE[0]) in IN_PLACE
         self.campaign: dict[str, Any] = parsed(CAMPAIGN, members[CAMPAIGN]) if CAMPAIGN in members else {}
         self.entries: dict[int, dict[str, Any]] = {}
+        self.standing: dict[int, dict[str, Any]] = {}  # decisions on the standing approval that covers the run
         self.hashes: dict[int, str] = {}
 
     def judge(self) -> None:
@@ -599,7 +601,10 @@ class _Case:
 
     def own_entry(self, seq: int, text: str) -> dict[str, Any]:
         entry: dict[str, Any] = parsed(ENTRIES, text.encode())
-        if entry["run_id"] not in self.own_ids():
+        over = [row["digest"] for row in self.records[DECISIONS].get("standing", ())]
+        if entry["run_id"] is None and entry["action"] in STANDING and entry["body"].get("digest") in over:
+            self.standing[seq] = entry
+        elif entry["run_id"] not in self.own_ids():
             self.wrong(ENTRIES, f"entry {seq} is of another run")
         else:
             self.entries[seq] = {**entry, "seq": seq}
@@ -778,6 +783,7 @@ class _Case:
         if row is None or sha256(row["subject"].encode()) != digest:
             raise Refused(DECISIONS, f"lacks the content of {what}, under which the run was approved")
         scope = parsed(DECISIONS, row["subject"].encode())
+        self.decided_before(row, what)
         ended = max((one["audit_seq"] for one in row["decisions"] if one["decision"] != "approved"), default=0)
         people = {
             self.who(one["person"]).casefold()
@@ -796,6 +802,7 @@ class _Case:
             and len(self.manifest["partitions"]) <= scope["partitions_per_run"]
             and limits == scope["changes"]
             and not self.manifest.get("overrides")
+            and self.manifest["kind"] == "restate"
         )
         self.need(inside, DECISIONS, f"the run is outside {what}")
         self.report.warnings.append(
@@ -803,6 +810,17 @@ class _Case:
             "nobody had to look at this one"
         )
         return True
+
+    def decided_before(self, row: Mapping[str, Any], what: str) -> None:
+        """Every decision on a standing approval is an audit entry that says the same, and none is left out."""
+        for one in row["decisions"]:
+            entry = self.standing.get(one["audit_seq"], {"action": "", "body": {}})
+            told = (entry["action"], entry["body"].get("person"), entry["body"].get("digest"))
+            same = told == (f"standing.{one['decision']}", one["person"], row["digest"])
+            by = f"{what} is {one['decision']} by {self.who(one['person'])}"
+            self.need(same, DECISIONS, f"{by}, but audit entry {one['audit_seq']} does not say so")
+        for seq in sorted(self.standing.keys() - {one["audit_seq"] for one in row["decisions"]}):
+            self.wrong(DECISIONS, f"lacks the decision of audit entry {seq} on {what}")
 
     def complete(self, rows: Sequence[Mapping[str, Any]], member: str, *actions: str) -> None:
         """Whoever decided something in the audit has a record of it."""

@@ -37,13 +37,17 @@ class AuditExcerpt:
         return b"".join(canonical_bytes(line) + b"\n" for line in told)
 
 
-def load_excerpt(conn: Connection, run_id: str, campaign_id: str | None = None) -> AuditExcerpt:
+def load_excerpt(
+    conn: Connection, run_id: str, campaign_id: str | None = None, decided: Collection[int] = ()
+) -> AuditExcerpt:
     """The audit from the first entry of this run to the head; raises when the chain is broken.
 
-    Entries of the campaign that the run is a member of are whole, too: they have its approvals.
+    Entries of the campaign that the run is a member of are whole, too: they have its approvals. So are those of the
+    decisions (``decided``) on the standing approval that covers it, which are older.
     """
     own = {run_id, *([campaign_id] if campaign_id else [])}
-    first = conn.execute(select(func.min(audit.c.seq)).where(audit.c.run_id.in_(sorted(own)))).scalar_one()
+    began = conn.execute(select(func.min(audit.c.seq)).where(audit.c.run_id.in_(sorted(own)))).scalar_one()
+    first = min([began, *decided])
     head = conn.execute(select(audit_head)).one()
     after, previous = None, ""
     lines: list[Mapping[str, Any]] = []
@@ -51,7 +55,7 @@ def load_excerpt(conn: Connection, run_id: str, campaign_id: str | None = None) 
         after = row.previous if after is None else after
         if (row.seq, row.previous) != (first + len(lines), previous or row.previous):
             raise _broken_error(first + len(lines))
-        lines.append(_build_line(row, own))
+        lines.append(_build_line(row, is_whole=row.run_id in own or row.seq in decided))
         previous = row.hash
     if (first + len(lines) - 1, previous) != (head.seq, head.hash):
         raise _broken_error(first + len(lines))
@@ -64,11 +68,11 @@ def _iterate_from(conn: Connection, first: int) -> Iterator[Row[Any]]:
         yield from rows
 
 
-def _build_line(row: Row[Any], own: Collection[str]) -> Mapping[str, Any]:
+def _build_line(row: Row[Any], *, is_whole: bool) -> Mapping[str, Any]:
     entry = entry_from_row(row)
     if row.hash != entry_hash(entry):
         raise _broken_error(row.seq)
-    if row.run_id in own:
+    if is_whole:
         return {"seq": row.seq, "content": content_bytes(entry).decode()}
     link = json.loads(link_bytes(entry))
     return {"seq": row.seq, "run": link["run"], "content_sha256": link["content"]}

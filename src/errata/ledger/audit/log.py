@@ -17,6 +17,7 @@ from errata.ledger.audit.chain import (
 from errata.ledger.privacy.people import reveal_entry
 from errata.ledger.store.base import Store, find_run
 from errata.ledger.store.campaign_members import find_member_of
+from errata.ledger.store.standing import find_used_standing
 from errata.model.audit import Actor, AuditEntry, Head
 
 if TYPE_CHECKING:
@@ -43,12 +44,17 @@ class AuditLog(Store):
         return self._read(lambda conn: load_entries(conn, run_id, limit))
 
     def excerpt(self, run_id: str) -> AuditExcerpt:
-        """The audit from this run's first entry, or its campaign's, to the head, without what others' entries say."""
+        """The audit from what approved this run to the head, without what others' entries say.
+
+        It begins with the run's own first entry, its campaign's, or the first decision on its standing approval.
+        """
         from errata.ledger.audit.excerpt import load_excerpt
 
         def work(conn: Connection) -> AuditExcerpt:
             member = find_member_of(conn, find_run(conn, run_id).run_id)
-            return load_excerpt(conn, run_id, member.campaign_id if member else None)
+            used = find_used_standing(conn, run_id)
+            decided = frozenset(one.audit_seq for one in used.decisions) if used else frozenset[int]()
+            return load_excerpt(conn, run_id, member.campaign_id if member else None, decided)
 
         return self._read(work)
 

@@ -61,13 +61,13 @@ class StandingApprovals(Store):
 
     def find_used(self, run_id: str) -> StandingRecord | None:
         """The standing approval that a run was sealed under."""
-        query = select(standing_use.c.digest).where(standing_use.c.run_id == run_id)
+        return self._read(lambda conn: find_used_standing(conn, run_id))
 
-        def work(conn: Connection) -> StandingRecord | None:
-            digest = conn.execute(query).scalar()
-            return None if digest is None else _load(conn, digest)
 
-        return self._read(work)
+def find_used_standing(conn: Connection, run_id: str) -> StandingRecord | None:
+    """The standing approval that a run was sealed under."""
+    digest = conn.execute(select(standing_use.c.digest).where(standing_use.c.run_id == run_id)).scalar()
+    return None if digest is None else _load(conn, digest)
 
 
 def use_standing(tx: Tx, run: RunRecord, digest: str, actor: Actor, cover: Cover) -> RunRecord:
