@@ -69,8 +69,6 @@ ALLOWED: dict[Finding, str] = {
     ): "the planned zip, whose digest was checked",
     Finding("submit/application.py", "", "runs a module"): "the module is a constant",
     # programs, never through a shell
-    Finding("engines/hooks/probes.py", "SignalProbes._command", "starts a program"): "the project's own argument list",
-    Finding("engines/hooks/alarm.py", "CommandAlarm.send_alarm", "starts a program"): "the project's own argument list",
     Finding("engines/hooks/dbt_runner.py", "DbtProcess._run", "starts a program"): "the project's own argument list",
     Finding("engines/spark/runtime/jvm.py", "java_version", "starts a program"): "java -version",
     Finding(
@@ -79,11 +77,26 @@ ALLOWED: dict[Finding, str] = {
     Finding("jars/fetch.py", "resolve_with_ivy", "starts a program"): "the pinned tool with an argument list",
     Finding("project/code.py", "_run_git", "starts a program"): "git with an argument list",
     Finding("cli/commands/live.py", "_run_program", "starts a program"): "what the person typed, as an argument list",
+    Finding("engines/hooks/commands.py", "run_command", "starts a program"): "the project's own argument list",
     # addresses
     Finding(
         "engines/hooks/probes.py", "_read_http", "opens an address"
     ): "http and https only, checked when the file is read",
     # SQL made of constants and quoted names
+    Finding("engines/consumers/postgres_database.py", "", "SQL by f-string"): "a constant of the module",
+    Finding("engines/consumers/postgres_database.py", "_find_move", "SQL by f-string"): "a constant of the module",
+    Finding(
+        "engines/consumers/postgres_database.py", "PostgresWatermarks.move", "SQL by f-string"
+    ): "a constant of the module",
+    **{
+        Finding("engines/consumers/postgres_database.py", name, "formats a text that is no constant"): (
+            "psycopg's own composition, which quotes names"
+        )
+        for name in ("PostgresWatermarks.move", "_read_row", "_match_row")
+    },
+    Finding(
+        "ledger/outbox/payments.py", "Outbox.queues", "formats a text that is no constant"
+    ): "names of two columns; values are bound",
     Finding("ledger/db/sqlite.py", "SqliteDialect", "SQL by f-string"): "constants of the module",
     Finding(
         "ledger/db/sqlite.py", "SqliteDialect.drop_triggers", "SQL by f-string"

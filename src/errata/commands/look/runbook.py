@@ -168,6 +168,6 @@ def _list_commands(run: RunRecord) -> dict[str, str]:
         "published": f"errata publish {name}",
         "watched": f"errata deliver {name}",
         "evidence": f"errata evidence export {name}",
-        "told": f'errata note {name} "who was told, and how"',
+        "told": f'errata note {name} "whom you informed, and how"',
         "notes": f'errata note {name} "…"',
     }

@@ -151,12 +151,17 @@ class Outbox(Store):
         return self._write(actor, work)
 
     def retry(self, item_ids: Collection[int], actor: Actor) -> tuple[OutboxItem, ...]:
-        """Let items that are owed or failed be paid at once, from their first step, with all attempts again."""
+        """Let items that are owed or failed be paid at once, with all attempts again.
+
+        One that is failed begins with its first step. One that is owed keeps the steps that are done.
+        """
 
         def work(tx: Tx) -> tuple[OutboxItem, ...]:
             items = [_require_open(tx.conn, item_id, "retry") for item_id in sorted(item_ids)]
-            values = {"attempts": 0, "not_before": 0, "ended_at": None, "progress": "{}"}
-            _end(tx, items, ItemState.OWED, actor, {}, values, action="outbox.retried")
+            values = {"attempts": 0, "not_before": 0, "ended_at": None}
+            for state, again in ((ItemState.FAILED, {"progress": "{}"}), (ItemState.OWED, {})):
+                if chosen := [item for item in items if item.state is state]:
+                    _end(tx, chosen, ItemState.OWED, actor, {}, values | again, action="outbox.retried")
             return tuple(find_item(tx.conn, item.item_id) for item in items)
 
         return self._write(actor, work)
