@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from errata.commands.upkeep.evidence import export_evidence
 from errata.delivery.payment import pay
 from errata.errors import PermissionRefused, PlanRefused, StateRefused
+from errata.evidence.keys import generate_key_pair
+from errata.evidence.verifier import verify
 from errata.failpoints import arm
 from errata.model.audit import Actor
 from support.memory_world import MemoryWorld
@@ -182,6 +185,34 @@ def test_a_killed_payer_prepares_the_same_copy_again(make_world: Make) -> None:
     assert len(list(world.root.glob("cp.errata-*"))) == 1
 
 
+def test_a_retry_leaves_the_copy_alone_that_a_reader_was_started_on(make_world: Make) -> None:
+    """Its progress is forgotten, the copy is not: the same steps are shown again, and the reader is confirmed."""
+    world, reader = make_reader(make_world, "rewind")
+    run = world.to("published")
+    world.live(NEW)
+    deliver(world)
+    (copy,) = world.root.glob("cp.errata-*")
+    reader.checkpoint = copy
+    assert not reader.run()
+    moved = reader.files()
+    deliver(world)
+    assert reader.files() == moved
+    assert world.client.confirm_consumer(run, "fraud", as_="ana").is_done
+
+
+def test_the_evidence_of_a_repair_verifies(make_world: Make) -> None:
+    """Confirmations and their proofs are entries of the audit log like all others."""
+    world, reader = make_reader(make_world, "rewind")
+    generate_key_pair(world.root / "errata.key")
+    world.configure("limits:", "evidence: {key: errata.key}\nlimits:")
+    run = world.to("published")
+    world.live(NEW)
+    deliver(world)
+    assert move(world, reader).is_done
+    _, bundle = export_evidence(world.workspace, Actor("bo", "u", "h"), run)
+    assert verify(bundle, [(world.root / "errata.key.pub").read_bytes()]).problems == []
+
+
 def test_what_others_overwrote_is_never_passed(make_world: Make) -> None:
     """Nobody handed those rows to the reader; the item says which snapshot it is."""
     world, _ = make_reader(make_world, "rewind")
@@ -190,6 +221,7 @@ def test_what_others_overwrote_is_never_passed(make_world: Make) -> None:
     world.live(NEW)
     deliver(world)
     (item,) = world.ledger.outbox.list(run_id=run)
+    assert item.state == "failed", "no further attempt can help"
     assert "Errata did not write it" in (item.last_error or "")
     assert list(world.root.glob("cp.errata-*")) == []
 
@@ -308,6 +340,30 @@ def test_other_consumers_are_in_the_check_and_in_the_plan(make_world: Make) -> N
     assert world.days[0] in view.consumers[1].why
     told = [one.message for one in world.plan().verdicts if one.rule == "consumers"]
     assert [line.partition(":")[0] for line in told] == ["board", "features", "team"]
+
+
+def test_a_job_with_a_mark_misses_what_it_has_read(make_world: Make) -> None:
+    """Only partitions up to its watermark: the others it reads anyway."""
+    project = f"""warehouses:
+  pg: {{type: postgres, uri: "postgresql://x/y"}}
+consumers:
+  features:
+    reads: [{PRODUCT}]
+    kind: watermark
+    state: {{on: pg, table: etl, key: {{job: features}}, column: high_water}}
+"""
+    world = make_world(days=2, project=project)
+    state = world.workspace.project.consumers["features"].state
+    assert state is not None
+    told = {}
+    for mark in ("2025-12-31", world.days[0], world.days[1]):
+        world.engines.watermarks.put(state, mark)
+        (one,) = world.client.check_consumers(PRODUCT, partitions=list(world.days)).consumers
+        told[mark] = (one.effect, one.why)
+    assert told["2025-12-31"][0] == "reads"
+    assert told[world.days[0]] == ("misses", f"does not read {world.days[0]} again: its watermark is {world.days[0]}")
+    assert told[world.days[1]][0] == "misses"
+    assert world.days[0] in told[world.days[1]][1]
 
 
 def test_a_mode_that_leaves_the_table_alone_leaves_streams_alone(make_world: Make) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from sabotage.plant import Plant
 from sabotage.plants_in_iceberg import IN_ICEBERG
 from sabotage.plants_in_staleness import IN_STALENESS
+from sabotage.plants_in_streams import IN_STREAMS
 
 __all__ = ["PLANTS", "Plant"]
 
@@ -1104,4 +1105,5 @@ PLANTS = (
     ),
     *IN_ICEBERG,
     *IN_STALENESS,
+    *IN_STREAMS,
 )  # fmt: skip

@@ -17,7 +17,7 @@ from errata.model.audit import Actor
 from errata.model.consumer.checkpoint import Checkpoint
 from errata.model.consumer.declaration import Consumer
 from errata.model.consumer.effect import REWIND
-from errata.model.consumer.outbox import Effect, Later, Owed, Paid, Payment
+from errata.model.consumer.outbox import Effect, Failed, Later, Owed, Paid, Payment
 from errata.model.consumer.stream import NoRepair, Repair, RepairLater, find_position, plan_repair, prove_repair
 from errata.model.manifest import Manifest
 from errata.model.partition import sort_oldest_first
@@ -44,22 +44,26 @@ def owe_checkpoints(workspace: Workspace, manifest: Manifest, event: str) -> Ite
 
 def repair_checkpoint(workspace: Workspace, actor: Actor, item: OutboxItem) -> Payment:
     """Prepare the next copy, or wait for a person; paid once nothing stops the reader any more."""
-    stream = _find_stream(workspace, item)
-    steps = [dict(step) for step in item.progress.get("steps", ())]
-    if steps and not _is_confirmed(workspace, item, steps[-1]):
-        return Later(_PERSON_SECONDS, {"steps": steps})
-    location = str(steps[-1]["copy"]) if steps else find_location(workspace, stream) or ""
-    checkpoint, line = workspace.engines.checkpoints.read(location), workspace.engines.history.main_line(item.table)
-    match plan_repair(checkpoint, item.table, line, _list_own(workspace, line)):
+    stream, done = _find_stream(workspace, item), _list_done(workspace, item)
+    prepared = item.progress.get("step")
+    if prepared and prepared["copy"] not in [step["copy"] for step in done]:
+        return Later(_PERSON_SECONDS, item.progress)
+    checkpoint = workspace.engines.checkpoints.read(find_location(workspace, stream) or "")
+    line = workspace.engines.history.main_line(item.table)
+    try:
+        found = plan_repair(checkpoint, item.table, line, _list_own(workspace, line))
+    except EngineError as error:
+        return Failed(error.message)
+    match found:
         case NoRepair(why):
-            return _finish(workspace, item, checkpoint, line, steps, why)
+            return _finish(workspace, item, checkpoint, line, done, why)
         case RepairLater(why):
-            return Later(_APPEND_SECONDS, {"steps": steps, "waits": why})
+            return Later(_APPEND_SECONDS, {"waits": why})
         case Repair() as repair:
             step = _prepare_copy(workspace, actor, item, repair, checkpoint, line)
             product = workspace.ledger.runs.get(item.run_id).product
             workspace.narrate(f"{item.consumer}: a repaired checkpoint is prepared: errata consumers check {product}")
-            return Later(_PERSON_SECONDS, {"steps": [*steps, step]})
+            return Later(_PERSON_SECONDS, {"step": step})
 
 
 def _find_stream(workspace: Workspace, item: OutboxItem) -> Consumer:
@@ -70,9 +74,10 @@ def _find_stream(workspace: Workspace, item: OutboxItem) -> Consumer:
     return found
 
 
-def _is_confirmed(workspace: Workspace, item: OutboxItem, step: Mapping[str, Any]) -> bool:
-    entries = list_confirmations(workspace, item.consumer, item.run_id)
-    return any(one.body["step"] == STARTED and one.body["copy"] == step["copy"] for one in entries)
+def _list_done(workspace: Workspace, item: OutboxItem) -> list[Mapping[str, Any]]:
+    """The copies on which people started the reader for this item; the audit log keeps them, whatever is retried."""
+    entries = [one.body for one in list_confirmations(workspace, item.consumer, item.run_id)]
+    return [body["repair"] for body in entries if body["step"] == STARTED and body["key"] == item.key]
 
 
 def _list_own(workspace: Workspace, line: Sequence[MainSnapshot]) -> frozenset[str]:
@@ -89,13 +94,17 @@ def _prepare_copy(
     checkpoint: Checkpoint,
     line: Sequence[MainSnapshot],
 ) -> dict[str, Any]:
-    """Write the copy, prove it as it is on disk, and make sure that the reader did not move meanwhile."""
+    """Write the copy, prove it as it is on disk, and make sure that the reader did not move meanwhile.
+
+    A copy that is there already was made from the same checkpoint, and a reader may have been started on it.
+    """
     store, declared = workspace.engines.checkpoints, checkpoint.location.partition(".errata-")[0]
     # named after what it was made from: made again it is the same, and another one if the reader has moved
     copy = f"{declared.rstrip('/')}.errata-{item.pub_id}-{checkpoint.digest[:8]}"
-    prove_repair(checkpoint, repair, copy, item.table, line)
-    store.write(copy, repair.apply(checkpoint.files))
-    proof = prove_repair(checkpoint, repair, copy, item.table, line, made=store.read(copy))
+    proof = prove_repair(checkpoint, repair, copy, item.table, line)
+    if not _is_there(workspace, copy):
+        store.write(copy, repair.apply(checkpoint.files))
+        proof = prove_repair(checkpoint, repair, copy, item.table, line, made=store.read(copy))
     if store.read(checkpoint.location).digest != checkpoint.digest:
         raise EngineError(f"{item.consumer} wrote to {checkpoint.location} while it was copied; stop it first")
     step = {
@@ -109,6 +118,14 @@ def _prepare_copy(
     if repair.passed:
         step["handover"] = _hand_over(workspace, actor, item, repair.passed)
     return step
+
+
+def _is_there(workspace: Workspace, location: str) -> bool:
+    try:
+        workspace.engines.checkpoints.read(location)
+    except (NotFound, EngineError):  # nothing, or what a killed process had written so far
+        return False
+    return True
 
 
 def _hand_over(workspace: Workspace, actor: Actor, item: OutboxItem, passed: Sequence[MainSnapshot]) -> dict[str, Any]:

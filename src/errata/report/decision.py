@@ -126,6 +126,7 @@ def render_scope(view: ReportView) -> Markup:
     ]  # fmt: skip
     readers = dict.fromkeys((*plan.consumers, *(plan.touches.consumers if plan.touches else ())))
     touches = (*plan.touches.lines(), *plan.touches.notes) if plan.touches else ()
+    found = [one.message for one in plan.verdicts if one.message.partition(":")[0] in plan.consumers]
     planned = format_partitions(view, plan.partitions)
     only = (
         f" (computed so far: {format_partitions(view, view.partitions)})"
@@ -153,6 +154,7 @@ def render_scope(view: ReportView) -> Markup:
                  if plan.rules_changed else None),
                 ("Touches", el("ul", [el("li", line) for line in touches]) if touches else None),
                 ("Readers", ", ".join(readers)),
+                ("Consumers", el("ul", [el("li", line) for line in found]) if found else None),
                 ("Mode", "single-user: one person may do everything" if plan.single_user else None),
             ]
         ),

@@ -54,6 +54,8 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "history": samples.commits,
     "impact": samples.impact,
     "stale": samples.stale,
+    "check_consumers": samples.consumers,
+    "confirm_consumer": samples.confirmed,
     "outbox": samples.outbox,
     "retry_outbox": lambda: samples.outbox_decision("retry"),
     "waive_outbox": lambda: samples.outbox_decision("waive"),

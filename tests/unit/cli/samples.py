@@ -84,6 +84,7 @@ from errata.views import (
 )
 from errata.views.audit import ForeignCommitView, GapsView, GapView, ProductGapsView
 from errata.views.checks import CheckResult
+from errata.views.consumers import ConfirmView, ConsumerEffectView, ConsumersView
 from errata.views.diff import DiffView
 from errata.views.late import (
     LateProductView,
@@ -905,6 +906,39 @@ def stale() -> StaleView:
         StaleProductView("fin.rolling", "lake.fin.rolling", "day", 7, 0, 0),
     )
     return StaleView(ok=False, products=products, partitions=tuple(found))
+
+
+def consumers() -> ConsumersView:
+    """A dashboard, and a stream with a repaired checkpoint."""
+    board = ConsumerEffectView(
+        "exec-dashboard", "lags", "is refreshed and read back after it", "may show old rows until it is refreshed",
+        "reader", "bi",
+    )  # fmt: skip
+    fraud = ConsumerEffectView(
+        "fraud-stream", "stops", "Errata prepares a repaired copy of its checkpoint",
+        "stops at the overwrite snapshot; it is at snapshot 7719, it has read everything", "iceberg-stream",
+        "fraud-team", "s3://lake/checkpoints/fraud", RUN, repair_steps(),
+    )  # fmt: skip
+    return ConsumersView(
+        "fin.daily_revenue", "lake.fin.daily_revenue", "day", "overwrite", days("2026-01-01", 3), (board, fraud)
+    )
+
+
+def repair_steps() -> tuple[str, ...]:
+    """What a person does with a repaired checkpoint."""
+    tag = f"errata_{RUN}-p1-3fa9c2_for_fraud-stream"
+    return (
+        "stop fraud-stream",
+        f"replace the partitions that it does not see in what it writes: SELECT * FROM lake.t VERSION AS OF '{tag}'",
+        f"start it with checkpointLocation s3://lake/checkpoints/fraud.errata-{RUN}-p1-3fa9c2-0c51e7aa",
+        f"errata consumers confirm {RUN} fraud-stream",
+    )
+
+
+def confirmed(*, is_done: bool = False) -> ConfirmView:
+    """A stream that was started on a copy, and has another start before it."""
+    place = f"s3://lake/checkpoints/fraud.errata-{RUN}-p1-3fa9c2-71ab03ce"
+    return ConfirmView(RUN, "fraud-stream", "started", place, is_done=is_done, steps=() if is_done else repair_steps())
 
 
 def outbox_item(number: int, kind: str, consumer: str, state: str, **fields: Any) -> OutboxItemView:

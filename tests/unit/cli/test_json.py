@@ -48,6 +48,12 @@ PROMISED: dict[tuple[str, ...], set[str]] = {
     ("runs", "--accepted-at", "2026-02-20T18:30Z"): {"accepted_at", "accepted"},
     ("stale",): {"ok", "products", "partitions"},
     ("late",): {"ok", "products"},
+    ("consumers", "check", "fin.daily_revenue"): {
+        "product", "table", "grain", "operation", "partitions", "consumers",
+    },
+    ("consumers", "confirm", RUN, "fraud-stream"): {
+        "run_id", "consumer", "step", "checkpoint", "is_done", "steps", "waits", "warnings",
+    },
     ("outbox",): {"items", "next"},
     ("outbox", "retry", "17"): {"action", "items", "already"},
     ("outbox", "waive", "17", "--reason", "x"): {"action", "items", "already"},

@@ -297,6 +297,16 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "standing": (("standing", "show"), {}),
     "runbook": (("runbook", RUN), {}),
     "note": (("note", RUN, "rates of January came late"), {}),
+    "consumers-check": (("consumers", "check", "fin.daily_revenue"), {}),
+    "consumers-none": (
+        ("consumers", "check", "fin.daily_revenue"),
+        {"check_consumers": replace(samples.consumers(), consumers=())},
+    ),
+    "consumers-confirm": (("consumers", "confirm", RUN, "fraud-stream"), {}),
+    "consumers-confirm-done": (
+        ("consumers", "confirm", RUN, "fraud-stream"),
+        {"confirm_consumer": samples.confirmed(is_done=True)},
+    ),
     "outbox": (("outbox",), {}),
     "outbox-none": (("outbox", RUN), {"outbox": OutboxView((), RUN)}),
     "outbox-all": (("outbox", RUN, "--all"), {"outbox": samples.outbox(all_items=True)}),

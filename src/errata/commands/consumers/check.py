@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from errata.errors import ErrataError
 from errata.ledger import OutboxItem
 from errata.model.consumer.declaration import Consumer
 from errata.model.consumer.effect import (
@@ -13,10 +14,12 @@ from errata.model.consumer.effect import (
     describe_repair,
     find_operation,
     judge_consumer,
+    judge_watermark,
 )
 from errata.model.consumer.outbox import Effect
 from errata.model.consumer.stream import OVERWRITE
-from errata.model.partition import format_ranges
+from errata.model.consumer.watermark import has_read
+from errata.model.partition import Grain, format_ranges
 from errata.model.product import Product
 from errata.model.side_tables import is_side_table_mode
 from errata.planning.request import resolve_scope
@@ -43,7 +46,7 @@ def check_consumers(
         grain=product.target.grain.value,
         operation=operation,
         partitions=scope or (),
-        consumers=tuple(_check_consumer(workspace, one, product, operation, told) for one in consumers),
+        consumers=tuple(_check_consumer(workspace, one, product, operation, scope or (), told) for one in consumers),
     )
 
 
@@ -58,11 +61,18 @@ def _find_operation(workspace: Workspace, product: Product, scope: Sequence[str]
 
 
 def _check_consumer(
-    workspace: Workspace, consumer: Consumer, product: Product, operation: str, scope: str
+    workspace: Workspace,
+    consumer: Consumer,
+    product: Product,
+    operation: str,
+    partitions: Sequence[str],
+    scope: str,
 ) -> ConsumerEffectView:
     table = product.target.table
     stream = read_stream(workspace, consumer, table) if consumer.kind == STREAM else None
     found = judge_consumer(consumer, table, operation, scope, stream)
+    if found.effect == "misses":
+        found = _look_at_watermark(workspace, consumer, product.target.grain, partitions) or found
     item = find_open_repair(workspace, consumer.name, table) if stream else None
     return ConsumerEffectView(
         name=consumer.name,
@@ -76,6 +86,22 @@ def _check_consumer(
     )
 
 
+def _look_at_watermark(
+    workspace: Workspace, consumer: Consumer, grain: Grain, partitions: Sequence[str]
+) -> ConsumerEffect | None:
+    """What its watermark tells about these partitions; None if nothing."""
+    if consumer.state is None or not partitions:
+        return None
+    try:
+        mark = workspace.engines.watermarks.read(consumer.state)
+        missed = [name for name in partitions if has_read(grain, mark.type, mark.value, [name])]
+    except ErrataError as error:
+        return ConsumerEffect(consumer.name, "unknown", error.message)
+    if not missed:
+        return ConsumerEffect(consumer.name, "reads", f"has not come so far: its watermark is {mark.value or 'empty'}")
+    return judge_watermark(consumer, format_ranges(grain, missed, _SHOWN), mark.value)
+
+
 def find_open_repair(workspace: Workspace, consumer: str, table: str) -> OutboxItem | None:
     """The oldest repair of a stream that is still owed; the others wait for it."""
     items = workspace.ledger.outbox.list_open(table=table) if workspace.ledger.exists() else ()
@@ -84,8 +110,7 @@ def find_open_repair(workspace: Workspace, consumer: str, table: str) -> OutboxI
 
 def _describe_open_repair(found: ConsumerEffect, item: OutboxItem) -> dict[str, Any]:
     """The step of a repair that a person does next, or what it waits for."""
-    steps = item.progress.get("steps", ())
+    if step := item.progress.get("step"):
+        return {"run_id": item.run_id, "steps": describe_repair(found.name, item.run_id, step)}
     waits = item.progress.get("waits") or item.last_error
-    if steps and not waits:
-        return {"run_id": item.run_id, "steps": describe_repair(found.name, item.run_id, steps[-1])}
     return {"run_id": item.run_id, "steps": (f"errata deliver {item.run_id}",), "waits": waits or ""}

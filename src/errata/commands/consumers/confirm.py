@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from errata.approval.permissions import require_person, require_role
 from errata.commands.consumers.check import find_open_repair
 from errata.delivery.payment import pay
@@ -32,7 +30,7 @@ def confirm_reader(workspace: Workspace, actor: Actor, run_id: str, name: str) -
     stream = _find_stream(workspace, run, name)
     _require_owner(workspace, actor, run, stream)
     item = find_open_repair(workspace, stream.name, run.table)
-    if item is not None and item.run_id == run.run_id and item.progress.get("steps"):
+    if item is not None and item.run_id == run.run_id and item.progress.get("step"):
         return _confirm_started(workspace, actor, run, stream, item)
     if stream.on_replace == STOP and run.state not in FINAL:
         return _confirm_stopped(workspace, actor, run, stream)
@@ -87,7 +85,7 @@ def _confirm_stopped(workspace: Workspace, actor: Actor, run: RunRecord, stream:
 def _confirm_started(
     workspace: Workspace, actor: Actor, run: RunRecord, stream: Consumer, item: OutboxItem
 ) -> ConfirmView:
-    step = item.progress["steps"][-1]
+    step = item.progress["step"]
     store = workspace.engines.checkpoints
     try:
         problem = find_start_problem(step, store.read(step["checkpoint"]), store.read(step["copy"]))
@@ -100,22 +98,19 @@ def _confirm_started(
             hint="\n".join(describe_repair(stream.name, run.run_id, step)),
             consumer=stream.name,
         )
-    body: dict[str, Any] = {"consumer": stream.name, "step": STARTED}
-    body |= {key: step[key] for key in ("kind", "checkpoint", "digest", "copy", "batch", "proof")}
+    body = {"consumer": stream.name, "step": STARTED, "key": item.key, "repair": dict(step)}
     workspace.ledger.audit.note(run.run_id, actor, CONFIRMED, body)
     workspace.ledger.outbox.retry([item.item_id], actor)
     warnings = pay(workspace, actor, run_id=run.run_id).warnings
     after = workspace.ledger.outbox.get(item.item_id)
-    steps = after.progress.get("steps", ())
-    is_done = after.state is ItemState.PAID
-    is_next = not is_done and bool(steps) and steps[-1]["copy"] != step["copy"]
+    is_done, following = after.state is ItemState.PAID, after.progress.get("step")
     return ConfirmView(
         run.run_id,
         stream.name,
         STARTED,
         step["copy"],
         is_done=is_done,
-        steps=describe_repair(stream.name, run.run_id, steps[-1]) if is_next else (),
+        steps=describe_repair(stream.name, run.run_id, following) if following and not is_done else (),
         waits=str(after.progress.get("waits", "")) if not is_done else "",
         warnings=tuple(warnings),
     )

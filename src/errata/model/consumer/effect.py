@@ -63,10 +63,7 @@ def judge_consumer(
     if consumer.kind == STREAM:
         return judge_stream(consumer, table, operation, stream or StreamState())
     if consumer.kind == WATERMARK:
-        how = "its rerun command gets them" if consumer.rerun else "its mark is moved back to the first of them"
-        return ConsumerEffect(
-            consumer.name, "misses", f"does not read {scope} again, as far as it has read them", f"{how} after it"
-        )
+        return judge_watermark(consumer, scope)
     if consumer.refresh or consumer.verify:
         steps = [*(["refreshed"] if consumer.refresh else []), *(["read back"] if consumer.verify else [])]
         return ConsumerEffect(
@@ -75,6 +72,13 @@ def judge_consumer(
     return ConsumerEffect(
         consumer.name, "reads", "sees the rows when it reads next; neither refresh nor verify is declared for it"
     )
+
+
+def judge_watermark(consumer: Consumer, scope: str, value: str | None = None) -> ConsumerEffect:
+    """What a publication does to an incremental job; ``scope`` is what it has read of it, if its mark is known."""
+    how = "its rerun command gets them" if consumer.rerun else "its watermark is moved back to before the first of them"
+    known = f": its watermark is {value}" if value is not None else ", as far as it has read them"
+    return ConsumerEffect(consumer.name, "misses", f"does not read {scope} again{known}", f"{how} after it")
 
 
 def judge_stream(consumer: Consumer, table: str, operation: str, state: StreamState) -> ConsumerEffect:

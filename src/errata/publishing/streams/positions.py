@@ -41,9 +41,8 @@ def find_location(workspace: Workspace, consumer: Consumer) -> str | None:
     """Where the reader keeps its checkpoint now: where errata.yaml says, or the copy on which it was started since."""
     location = consumer.checkpoint
     for entry in list_confirmations(workspace, consumer.name):
-        body = entry.body
-        if body["step"] == STARTED and body["checkpoint"] == location:
-            location = body["copy"]
+        if entry.body["step"] == STARTED and entry.body["repair"]["checkpoint"] == location:
+            location = entry.body["repair"]["copy"]
     return location
 
 

@@ -121,6 +121,17 @@ def test_what_cannot_be_repaired_is_refused_by_name(checkpoint: Checkpoint, line
     assert "checkpoint cp" in error.value.message
 
 
+@pytest.mark.parametrize("kind, position, told", [("jump", 1, "miss 2 files"), ("catch_up", 0, "read 1 twice")])
+def test_a_copy_that_would_miss_or_repeat_rows_is_not_handed_out(kind: str, position: int, told: str) -> None:
+    """Whatever made it: the copy is read as Spark reads it, and what lies between is counted."""
+    line, checkpoint = line_of("aoa"), checkpoint_at(("100", 1))
+    end = Offset("102" if kind == "jump" else "100", position)
+    batch = checkpoint.files["offsets/0"].decode().split("\n")[:2]
+    wrong = Repair(kind, 1, {"offsets/1": "\n".join([*batch, end.to_json()]).encode()})
+    with pytest.raises(EngineError, match=told):
+        prove_repair(checkpoint, wrong, "copy", T, line)
+
+
 def test_other_sources_of_the_query_stay_where_they_are() -> None:
     """A query over a topic and a table is repaired in the table alone."""
     files = write_checkpoint([("100", 2)], others=('{"orders":{"0":12}}', "-"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from errata.cli.render.layout import flow, render_warnings, wrap
 from errata.cli.render.throttle import format_partitions
+from errata.text.escape import escape_text
 
 if TYPE_CHECKING:
     from errata.views.consumers import ConfirmView, ConsumerEffectView, ConsumersView
@@ -40,7 +41,17 @@ def _render_consumer(one: ConsumerEffectView, width: int) -> list[str]:
 
 
 def _render_steps(steps: Sequence[str], width: int) -> list[str]:
-    return [line for n, step in enumerate(steps, 1) for line in wrap(step, width, f"    {n}. ")]
+    """Steps by number; what is to be copied is not broken into lines."""
+    lines: list[str] = []
+    for n, step in enumerate(steps, 1):
+        text, mark, query = step.partition("SELECT ")
+        first = f"    {n}. "
+        if step.startswith("errata "):
+            lines.append(first + escape_text(step))
+        else:
+            lines += wrap(text.rstrip(), width, first)
+            lines += [f"    {escape_text(mark + query)}"] if query else []
+    return lines
 
 
 def render_confirmed(view: ConfirmView, width: int) -> list[str]:
