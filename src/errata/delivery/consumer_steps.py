@@ -14,7 +14,7 @@ def find_consumer(workspace: Workspace, item: OutboxItem) -> Consumer:
     if consumer is None:
         raise UsageError(
             f"{item.consumer} is not a consumer of this project any more; waive the item, or declare it again",
-            hint=f'errata outbox waive {item.item_id} --why "…"',
+            hint=f'errata outbox waive {item.item_id} --reason "…"',
         )
     databases = [workspace.project.warehouses.get(name) for name in _list_warehouses(consumer)]
     if missing := workspace.project.find_unset_variable(

@@ -1,9 +1,9 @@
 """Which function pays which effect.
 
 A handler gets the item and returns :class:`~errata.model.consumer.outbox.Paid`, or ``Later`` when its next step has to
-wait, or ``Failed`` when only a person can help. Any exception is a failed attempt, except ``MissingCredentials``, which
-leaves the item untouched. It may be called again with the same key after it succeeded, because its process may die
-before that is recorded.
+wait, ``TryAgain`` when an attempt failed half-way, or ``Failed`` when only a person can help. Any exception is a failed
+attempt, except ``MissingCredentials``, which leaves the item untouched. It may be called again with the same key after
+it succeeded, because its process may die before that is recorded.
 """
 
 from __future__ import annotations

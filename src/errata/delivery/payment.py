@@ -11,14 +11,17 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from errata.delivery.attempts import compute_wait, count_attempts
 from errata.delivery.handlers import Handler, load_handlers
+from errata.delivery.recovery_breaches import note_breaches
+from errata.delivery.recovery_messages import owe_failure, owe_recovery
 from errata.errors import MissingCredentials
 from errata.failpoints import failpoint
 from errata.ledger import OutboxItem, Owner, current_owner, is_owner_dead
 from errata.model.audit import Actor
-from errata.model.consumer.outbox import Effect, Failed, Later, Paid
+from errata.model.consumer.outbox import Effect, Failed, Later, Paid, TryAgain
 from errata.publishing.recovery import recover_open_intents
 from errata.text.exceptions import first_line
 from errata.text.numbers import plural
@@ -69,6 +72,7 @@ def pay(
     """
     recover_open_intents(workspace, actor, workspace.ledger.runs.get(run_id).table if run_id else table)
     workspace.ledger.outbox.convert_notes(actor)
+    note_breaches(workspace, actor, table=table, run_id=run_id)
 
     def find_queues() -> Collection[str]:
         return workspace.ledger.outbox.queues(table=table, run_id=run_id)
@@ -165,25 +169,36 @@ class _Payer:
         failpoint("deliver.after_pay")
         match payment:
             case Paid(result, owes):
-                if outbox.record_paid(item, result, self.actor, owes):
+                when_recovered = owe_recovery(self.workspace, self.actor, item)
+                if outbox.record_paid(item, result, self.actor, owes, when_recovered=when_recovered):
                     self.report.paid.append(replace(item, result=result))
                     self._say(f"✓ item {item.item_id}: {_describe(item)}, {item.event} of {item.run_id}")
                 failpoint("deliver.after_record")
             case Later(seconds, progress):
                 outbox.put_off(item, seconds, progress)
                 self._say(f"▶ item {item.item_id}: {_describe(item)} continues in {seconds:g} s")
+            case TryAgain(why, progress, seconds):
+                self._record_failure(item, why, progress=progress, at_least=seconds)
             case Failed(why):
                 self._record_failure(item, why, is_last=True)
         return True
 
-    def _record_failure(self, item: OutboxItem, error: str, *, is_last: bool = False) -> None:
+    def _record_failure(
+        self,
+        item: OutboxItem,
+        error: str,
+        *,
+        is_last: bool = False,
+        progress: Mapping[str, Any] | None = None,
+        at_least: float = 0,
+    ) -> None:
         outbox, most = self.workspace.ledger.outbox, count_attempts(item.effect)
         told = f"item {item.item_id} ({_describe(item)}) of {item.run_id} is not paid: {error}"
         if is_last or item.attempts >= most:
-            outbox.record_failed(item, error, self.actor)
+            outbox.record_failed(item, error, self.actor, owe_failure(self.workspace, item, error))
             told += f"; it failed after {plural(item.attempts, 'attempt')}, errata outbox retry {item.item_id}"
         else:
-            outbox.record_attempt(item, error, compute_wait(item.attempts))
+            outbox.record_attempt(item, error, max(at_least, compute_wait(item.attempts)), progress)
             told += "; it is tried again: errata deliver"
         self.report.warnings.append(told)
         self._say(f"✗ {told}")

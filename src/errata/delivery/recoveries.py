@@ -8,10 +8,11 @@ because a reader that fetched old rows before the publication may have filled it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from errata.delivery.consumer_steps import find_consumer
-from errata.delivery.recovery_clock import note_breach
+from errata.delivery.recovery_breaches import note_breach
 from errata.delivery.shown_values import Difference, describe_differences, find_differences, name_for_consumer
 from errata.delivery.watermarks import wait_for_job
 from errata.errors import EngineError, ErrataError
@@ -19,101 +20,134 @@ from errata.gate.accepted_values import read_accepted_values
 from errata.ledger import OutboxItem
 from errata.model.audit import Actor
 from errata.model.consumer.declaration import Consumer, Verify
-from errata.model.consumer.outbox import Later, Paid, Payment
+from errata.model.consumer.outbox import Later, Paid, Payment, TryAgain
 from errata.model.manifest import Manifest
 from errata.text.sql_names import find_column
 from errata.workspace import Workspace
 
-_STEP, _SEEN = "step", "seen"
-_FILLING, _TO_READ_BACK = "filling", "to_read_back"
+_TIMES, _SEEN = "times", "seen"
+_CACHE_SECONDS = 1.0
+"""How long after a refresh a cache is read back, if ``refill`` does not say that it takes longer to be filled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """One attempt to let a consumer show what is accepted."""
+
+    workspace: Workspace
+    actor: Actor
+    item: OutboxItem
+    consumer: Consumer
+    manifest: Manifest
+
+    @property
+    def times(self) -> int:
+        """How often everything was refreshed before this attempt."""
+        return int(self.item.progress.get(_TIMES, 0))
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether entries of a cache are read back."""
+        return self.consumer.verify is not None and self.consumer.verify.redis is not None
+
+    @property
+    def settling_seconds(self) -> float:
+        """How long others may take to fill what was refreshed."""
+        return self.consumer.refill_seconds or (_CACHE_SECONDS if self.is_cached else 0)
 
 
 def recover_consumer(workspace: Workspace, actor: Actor, item: OutboxItem) -> Payment:
-    """Refresh what the consumer shows, wait for readers that fill caches, refresh again, and read it back.
-
-    Each step is on record before the next: what is read back must have had the chance to be filled again.
-    """
+    """Refresh what the consumer shows, give others the time to fill it again, and read it back."""
     consumer = find_consumer(workspace, item)
     manifest = workspace.ledger.runs.manifest(item.run_id, actor)
     note_breach(workspace, actor, item, consumer, manifest)
     if later := wait_for_job(workspace, item, consumer, manifest):
         return later
-    step, verify = item.progress.get(_STEP), consumer.verify
-    if consumer.refresh and step != _TO_READ_BACK:
-        seen = bool(item.progress.get(_SEEN)) or _shows_anything(workspace, item, verify, manifest)
-        _refresh(workspace, item, consumer, manifest, item.partitions)
-        if consumer.refill_seconds and step is None:
-            return Later(consumer.refill_seconds, {_STEP: _FILLING, _SEEN: seen})
-        if verify is not None:
-            return Later(0, {_STEP: _TO_READ_BACK, _SEEN: seen})
+    recovery = Recovery(workspace, actor, item, consumer, manifest)
+    if consumer.refresh and not recovery.times:
+        # before the refresh: an entry that was there shows that the name is right
+        seen = recovery.is_cached and any(value is not None for value in _read_shown(recovery).values())
+        _refresh(recovery, item.partitions)
+        if consumer.verify is not None or consumer.refill_seconds:
+            return Later(recovery.settling_seconds, {_TIMES: 1, _SEEN: seen})
+    return _read_back(recovery)
+
+
+def _read_back(recovery: Recovery) -> Payment:
+    """Compare what is shown; what is wrong is refreshed, and read again when others had the time to fill it."""
+    consumer, item = recovery.consumer, recovery.item
     told = {"partitions": len(item.partitions), "refreshed": bool(consumer.refresh)}
-    if verify is None:
+    if consumer.verify is None:
+        if consumer.refill_seconds:
+            _refresh(recovery, item.partitions)
         return Paid({**told, "verified": False})
-    return Paid({**told, **_verify(workspace, actor, item, consumer, verify, manifest)})
+    found = _compare(recovery, consumer.verify)
+    if found.differences and consumer.refresh and not recovery.is_cached:
+        # views and programs show the new value at once
+        _refresh(recovery, [one.partition for one in found.differences])
+        found = _compare(recovery, consumer.verify)
+    elif found.differences and consumer.refresh:
+        _refresh(recovery, [one.partition for one in found.differences if one.shown is not None])
+    elif consumer.refill_seconds and recovery.times == 1:
+        # a reader that began before the publication has written by now; if it does so at this moment, this removes it
+        _refresh(recovery, item.partitions)
+    if found.differences:
+        hidden = is_classified(recovery.workspace, recovery.manifest, consumer.verify.equals)
+        grain = recovery.manifest.target.grain
+        error = describe_differences(consumer.name, grain, found.differences, is_classified=hidden)
+        progress = {_TIMES: recovery.times + 1, _SEEN: found.is_seen}
+        return TryAgain(error, progress, recovery.settling_seconds)
+    return Paid({**told, "verified": True, **found.counts})
 
 
-def _refresh(
-    workspace: Workspace, item: OutboxItem, consumer: Consumer, manifest: Manifest, partitions: Sequence[str]
-) -> None:
+def _refresh(recovery: Recovery, partitions: Sequence[str]) -> None:
     """Do every step in order."""
-    names = [name_for_consumer(manifest.target.grain, name) for name in partitions]
-    for n, step in enumerate(consumer.refresh, 1):
+    names = [name_for_consumer(recovery.manifest.target.grain, name) for name in partitions]
+    for n, step in enumerate(recovery.consumer.refresh if names else (), 1):
         try:
-            workspace.engines.consumers.refresh(step, names, item.key)
+            recovery.workspace.engines.consumers.refresh(step, names, recovery.item.key)
         except ErrataError as error:
-            raise EngineError(f"step {n} of refresh of {consumer.name}: {error.message}") from error
+            raise EngineError(f"step {n} of refresh of {recovery.consumer.name}: {error.message}") from error
 
 
-def _shows_anything(workspace: Workspace, item: OutboxItem, verify: Verify | None, manifest: Manifest) -> bool:
-    """Whether a cache has an entry under the name that is read back: without one the name itself may be wrong."""
-    if verify is None or verify.redis is None:
-        return False
-    return any(value is not None for value in _read_shown(workspace, item, verify, manifest).values())
-
-
-def _read_shown(workspace: Workspace, item: OutboxItem, verify: Verify, manifest: Manifest) -> dict[str, str | None]:
-    names = {name: name_for_consumer(manifest.target.grain, name) for name in item.partitions}
+def _read_shown(recovery: Recovery) -> dict[str, str | None]:
+    item, verify = recovery.item, recovery.consumer.verify
+    names = {name: name_for_consumer(recovery.manifest.target.grain, name) for name in item.partitions}
+    if verify is None:
+        return {}
     try:
-        shown = workspace.engines.consumers.read_shown(verify, tuple(dict.fromkeys(names.values())), item.key)
+        shown = recovery.workspace.engines.consumers.read_shown(verify, tuple(dict.fromkeys(names.values())), item.key)
     except ErrataError as error:
         raise EngineError(f"{item.consumer} could not be read back: {error.message}") from error
     return {name: shown[named] for name, named in names.items()}
 
 
-def _verify(
-    workspace: Workspace, actor: Actor, item: OutboxItem, consumer: Consumer, verify: Verify, manifest: Manifest
-) -> Mapping[str, Any]:
-    """Compare what the consumer shows with what is accepted now; raises with the partitions that differ.
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """What differs, and what is on record if nothing does."""
 
-    A cache without an entry shows nothing wrong, and the next reader fills it.
+    differences: tuple[Difference, ...]
+    is_seen: bool  # a cache had an entry under one of the names, before or now
+    counts: Mapping[str, Any]
+
+
+def _compare(recovery: Recovery, verify: Verify) -> _Comparison:
+    """Compare what the consumer shows with what is accepted now.
+
+    A cache without an entry shows nothing wrong, and the next reader fills it. But a name under which no entry was ever
+    seen may be a wrong name, so that it proves nothing.
     """
+    item, where = recovery.item, f"verify of {recovery.consumer.name}"
     expected = read_accepted_values(
-        workspace, actor, manifest, verify.equals, item.partitions, where=f"verify of {consumer.name}"
+        recovery.workspace, recovery.actor, recovery.manifest, verify.equals, item.partitions, where=where
     )
-    shown = _read_shown(workspace, item, verify, manifest)
+    shown = _read_shown(recovery)
     empty = {name for name, value in shown.items() if value is None}
-    is_cache = verify.redis is not None and (bool(item.progress.get(_SEEN)) or len(empty) < len(shown))
-    differences = [
-        one
-        for one in find_differences(shown, expected.values, verify.tolerance)
-        if not (is_cache and one.partition in empty)
-    ]
-    if differences:
-        _refresh_again(workspace, item, consumer, manifest, differences)
-        hidden = is_classified(workspace, manifest, verify.equals)
-        told = describe_differences(consumer.name, manifest.target.grain, differences, is_classified=hidden)
-        raise EngineError(told)
-    found = {"equal": len(shown) - len(empty) if is_cache else len(shown), "snapshot_id": expected.snapshot_id}
-    return {"verified": True, **found} | ({"empty": len(empty)} if is_cache and empty else {})
-
-
-def _refresh_again(
-    workspace: Workspace, item: OutboxItem, consumer: Consumer, manifest: Manifest, differences: Sequence[Difference]
-) -> None:
-    """Refresh what shows something wrong, for the next attempt; what shows nothing may be filled at this moment."""
-    wrong = [one.partition for one in differences if one.shown is not None]
-    if wrong and consumer.refresh:
-        _refresh(workspace, item, consumer, manifest, wrong)
+    is_seen = recovery.is_cached and (bool(item.progress.get(_SEEN)) or len(empty) < len(shown))
+    differences = find_differences(shown, expected.values, verify.tolerance)
+    wrong = tuple(one for one in differences if not (is_seen and one.partition in empty))
+    counts = {"equal": len(shown) - (len(empty) if is_seen else 0), "snapshot_id": expected.snapshot_id}
+    return _Comparison(wrong, is_seen, counts | ({"empty": len(empty)} if is_seen and empty else {}))
 
 
 def is_classified(workspace: Workspace, manifest: Manifest, expression: str) -> bool:

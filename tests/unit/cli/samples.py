@@ -95,6 +95,7 @@ from errata.views.late import (
     StandingView,
 )
 from errata.views.outbox import DeliverView, OutboxDecisionView, OutboxItemView, OutboxView
+from errata.views.recovery_line import RecoveryLine
 from errata.views.run import TryView
 from errata.views.runbook import NoteView, RunbookView
 from errata.views.stale import StalePartitionView, StaleProductView, StaleReasonView, StaleView
@@ -986,7 +987,22 @@ def delivery(*, ok: bool = False) -> DeliverView:
 
 def owing_status() -> StatusView:
     """A published run that still owes something."""
-    return replace(published_status(), owed=outbox().items, next="errata outbox retry 17")
+    return replace(
+        published_status(), recovery="pending", recoveries=recoveries(), owed=outbox().items,
+        next="errata outbox retry 17",
+    )  # fmt: skip
+
+
+def recoveries() -> tuple[RecoveryLine, ...]:
+    """Consumers in every state."""
+    return (
+        RecoveryLine("exec-dashboard", "pending", "2026-02-15T12:30:00Z", 1330,
+                     error="redis did not answer within 30 s"),
+        RecoveryLine("old-dashboard", "waived", waived_by="bo", waived_why="the dashboard is switched off"),
+        RecoveryLine("regulator", "failed", "2026-02-15T11:30:00Z", -2270, is_late=True,
+                     error="regulator shows 12 for 2026-01-13, expected 6"),
+        RecoveryLine("ml-features", "recovered", is_late=True),
+    )  # fmt: skip
 
 
 def late() -> LateView:

@@ -93,10 +93,18 @@ def render_run_status(view: StatusView, width: int) -> list[str]:
             lines += render_publication(publication, view.grain, width)
     for hazard in view.hazards:
         lines += render_hazard(hazard, width)
+    if view.recovery:
+        lines += ["", *_render_recovery(view, width)]
     if view.owed:
         lines += ["", *_render_owed(view, width)]
     lines += render_warnings((*view.warnings, *view.noticed), width)
     return [*lines, "", *render_next(view.next)] if view.next else lines
+
+
+def _render_recovery(view: StatusView, width: int) -> list[str]:
+    from errata.cli.render.consumers.recovery_lines import render_recovery  # most runs have nobody to refresh
+
+    return render_recovery(view.recovery or "", view.recoveries, width)
 
 
 def _render_owed(view: StatusView, width: int) -> list[str]:

@@ -32,7 +32,7 @@ from errata.ledger.schema.definition import outbox_item
 from errata.ledger.store.base import Refusal, Store, find_run, to_json_text
 from errata.ledger.store.workers import is_owner_dead
 from errata.model.audit import Actor
-from errata.model.consumer.outbox import ItemState, Owed, list_covered
+from errata.model.consumer.outbox import Effect, ItemState, Owed, list_covered
 
 _MAX_ERROR = 2_000
 _FREE = {"owner": None, "lease_until": 0}
@@ -109,8 +109,19 @@ class Outbox(Store):
 
         return self._database.write(work)
 
-    def record_paid(self, item: OutboxItem, result: Mapping[str, Any], actor: Actor, owes: Sequence[Owed] = ()) -> bool:
-        """Record that the item is paid, and with it the older ones that it covers; False when it was taken over."""
+    def record_paid(
+        self,
+        item: OutboxItem,
+        result: Mapping[str, Any],
+        actor: Actor,
+        owes: Sequence[Owed] = (),
+        *,
+        when_recovered: Sequence[Owed] = (),
+    ) -> bool:
+        """Record that the item is paid, and with it the older ones that it covers; False when it was taken over.
+
+        ``when_recovered`` is owed if it was the last item of its publication that reaches a consumer.
+        """
 
         def work(tx: Tx) -> bool:
             if not _is_current(tx.conn, item):
@@ -118,7 +129,11 @@ class Outbox(Store):
             _end(tx, [item], ItemState.PAID, actor, {"result": result, "attempts": item.attempts})
             covered = _find_covered(tx, item)
             _end(tx, covered, ItemState.PAID, actor, {"result": {"absorbed_by": item.key}})
-            write_owed(tx, find_run(tx.conn, item.run_id), item.key, owes, actor, pub_id=item.pub_id)
+            run = find_run(tx.conn, item.run_id)
+            write_owed(tx, run, item.key, owes, actor, pub_id=item.pub_id)
+            # decided here, because another payer may have paid the one before the last at the same time
+            if when_recovered and item.pub_id and _is_recovered(tx.conn, item.pub_id):
+                write_owed(tx, run, item.pub_id, when_recovered, actor, pub_id=item.pub_id)
             return True
 
         return self._write(actor, work)
@@ -132,9 +147,12 @@ class Outbox(Store):
         """Leave the item as it was before the claim."""
         return self._release(item, 0, {"attempts": item.attempts - 1, "not_before": item.not_before})
 
-    def record_attempt(self, item: OutboxItem, error: str, wait_seconds: float) -> bool:
+    def record_attempt(
+        self, item: OutboxItem, error: str, wait_seconds: float, progress: Mapping[str, Any] | None = None
+    ) -> bool:
         """Record that this attempt failed, and when the next one may start; False when the item was taken over."""
-        return self._release(item, wait_seconds, {"last_error": self._database.redact(error)[:_MAX_ERROR]})
+        kept = {} if progress is None else {"progress": to_json_text(progress)}
+        return self._release(item, wait_seconds, {"last_error": self._database.redact(error)[:_MAX_ERROR], **kept})
 
     def record_failed(self, item: OutboxItem, error: str, actor: Actor, owes: Sequence[Owed] = ()) -> bool:
         """Record that all attempts are used up; a person retries or waives the item."""
@@ -286,6 +304,15 @@ def _end(
         for item in mine:
             where = outbox_item.c.item_id == item.item_id
             tx.conn.execute(outbox_item.update().where(where).values(ended | _FREE | result | dict(values or {})))
+
+
+def _is_recovered(conn: Connection, pub_id: str) -> bool:
+    """Whether everything of a publication that reaches a consumer is paid."""
+    c = outbox_item.c
+    ended = (ItemState.PAID.value, ItemState.VOID.value)
+    reaching = [effect.value for effect in Effect if effect.reaches_consumer]
+    where = (c.pub_id == pub_id) & c.effect.in_(reaching) & c.state.not_in(ended)
+    return conn.execute(select(c.item_id).where(where).limit(1)).first() is None
 
 
 def _require_open(conn: Connection, item_id: int, action: str) -> OutboxItem:

@@ -115,13 +115,22 @@ class Later:
 
 
 @dataclass(frozen=True, slots=True)
+class TryAgain:
+    """A failed attempt that has come somewhere: the next one gets ``progress`` and waits at least so long."""
+
+    error: str
+    progress: Mapping[str, Any]
+    seconds: float = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """No further attempt can help: a person decides."""
 
     error: str
 
 
-Payment = Paid | Later | Failed
+Payment = Paid | Later | TryAgain | Failed
 
 
 @dataclass(frozen=True, slots=True)

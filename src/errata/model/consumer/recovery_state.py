@@ -5,7 +5,7 @@ A run that is published is not recovered before everything that reaches its cons
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -62,17 +62,6 @@ def derive_recovery(items: Collection[RecoveryItem]) -> RecoveryState | None:
     if any(not any(other.replaces(one) for other in mine) for one in waived):
         return RecoveryState.WAIVED
     return RecoveryState.RECOVERED
-
-
-def list_not_recovered(items: Iterable[RecoveryItem]) -> tuple[RecoveryItem, ...]:
-    """Items because of which a run is not recovered."""
-    mine = [one for one in items if one.effect.reaches_consumer]
-    return tuple(
-        one
-        for one in mine
-        if one.state not in (ItemState.VOID, ItemState.PAID)
-        and not (one.state is ItemState.WAIVED and any(other.replaces(one) for other in mine))
-    )
 
 
 @dataclass(frozen=True, slots=True)
