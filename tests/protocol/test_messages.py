@@ -80,6 +80,22 @@ def test_a_publication_tells_its_consumers_what_changed(make_world: Make) -> Non
     assert {item.consumer: item.result["channel"] for item in paid} == {"dashboard": "finance", "board": "pager"}
 
 
+def test_plans_and_approvals_are_messages_too(make_world: Make) -> None:
+    """They are owed with the decision, and sent by the next command that pays."""
+    world = make_world(days=2, project=CONSUMERS)
+    run = world.to("approved")
+    assert not list_sent(world)
+    deliver(world)
+    planned, approved = list_sent(world)
+    assert planned.title == "Correction planned: fin.sales, 2 days"
+    assert "ana plans to correct 2 days of fin.sales" in planned.text
+    assert planned.occasion.at == world.ledger.runs.get(run).planned_at
+    assert approved.title == "Correction approved: fin.sales, 2 days"
+    assert "bo approved the correction" in approved.text
+    assert planned.sequence < approved.sequence
+    assert not planned.occasion.metrics
+
+
 def test_a_rollback_tells_the_numbers_the_other_way(make_world: Make) -> None:
     """What was after is before; the sequence grows, so that a late message is known to be old."""
     world = make_world(days=2, product=COMPARED, project=CONSUMERS)
@@ -204,8 +220,9 @@ def test_holding_recovered_and_failed_say_what_to_do(make_world: Make) -> None:
     assert "the hold ends at 2026-02-01 10:30 UTC" in holding.text
     assert "without that it stops at 2026-02-01 10:30 UTC" in holding.text
     assert holding.commands["acknowledge"] == f"errata ack {run} dashboard"
-    assert recovered.title == "Recovered: dashboard shows fin.sales, 2 days"
-    assert "1 m 35 s after the change" in recovered.text
+    assert recovered.title == "Recovered: fin.sales, 2 days"
+    assert "was done 1 m 35 s after it" in recovered.text
+    assert "dashboard shows" not in recovered.text, "it is not read back"
     assert "What went wrong: it still shows old values. 2026-01-01: shows 2.00, expected 1.00." in failed.text
     assert failed.commands["retry"] == "errata outbox retry 7"
 
@@ -258,7 +275,8 @@ def test_a_secret_in_a_reason_is_redacted_in_messages(make_world: Make, monkeypa
     monkeypatch.setenv("HOOK_OF_TEST", "https://hooks.example/planted-Zx9-secret")
     project = CONSUMERS.replace("{file: messages.jsonl}", '{slack: "${HOOK_OF_TEST}"}')
     world = make_world(days=1, project=project)
-    world.to("published", reason="see https://hooks.example/planted-Zx9-secret for details")
-    message = list_sent(world)[-1]
-    assert message.occasion.reason == "see ${HOOK_OF_TEST} for details"
-    assert "planted" not in to_text(message)
+    run = world.to("published", reason="see https://hooks.example/planted-Zx9-secret for details")
+    owe(world, run, "planned")
+    for message in list_sent(world):
+        assert message.occasion.reason == "see ${HOOK_OF_TEST} for details"
+        assert "planted-" not in to_text(message)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sabotage.plant import Plant
 from sabotage.plants_in_iceberg import IN_ICEBERG
+from sabotage.plants_in_messages import IN_MESSAGES
 from sabotage.plants_in_staleness import IN_STALENESS
 from sabotage.plants_in_streams import IN_STREAMS
 
@@ -1104,6 +1105,7 @@ PLANTS = (
         ("tests/protocol/test_kept_diffs.py::test_nothing_is_kept_where_subjects_can_be_erased",),
     ),
     *IN_ICEBERG,
+    *IN_MESSAGES,
     *IN_STALENESS,
     *IN_STREAMS,
 )  # fmt: skip

@@ -142,7 +142,8 @@ def _build_recovery(item: OutboxItem, consumer: Consumer, classified: Sequence[s
         for name, shown, expected in payload.get("differences", ())
     )
     retry = f"errata outbox retry {payload['item']}" if payload.get("item") else ""
-    return RecoveryNotice(payload.get("seconds"), str(payload.get("problem", "")), differences, retry)
+    is_read_back = consumer.verify is not None
+    return RecoveryNotice(payload.get("seconds"), str(payload.get("problem", "")), differences, retry, is_read_back)
 
 
 def _redact(value: V, redact: Callable[[str], str]) -> V:

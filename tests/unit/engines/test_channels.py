@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import hashlib
 import hmac
 import json
-import multiprocessing
-import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -338,24 +338,20 @@ def test_a_file_has_each_message_once(tmp_path: Path):
     assert json.loads(place.read_text("utf-8").splitlines()[-1])["sequence"] == 3
 
 
-def test_processes_that_append_at_once_lose_and_double_nothing(tmp_path: Path):
-    """The file is locked from the look to the write."""
-    place = str(tmp_path / "messages.jsonl")
-    context = multiprocessing.get_context("fork")
-    workers = [context.Process(target=_append_many, args=(place,)) for _ in range(4)]
-    for one in workers:
-        one.start()
-    for one in workers:
-        one.join(60)
-        assert one.exitcode == 0
-    found = sorted(json.loads(line)["sequence"] for line in Path(place).read_text("utf-8").splitlines())
-    assert found == list(range(50))
-
-
-def _append_many(place: str) -> None:
-    for n in range(50):
-        append_message(place, build_message(n))
-    os._exit(0)
+def test_a_second_sender_waits_until_the_first_has_written(tmp_path: Path):
+    """The file is locked from the look to the write, so that two processes do not both find nothing."""
+    place = tmp_path / "messages.jsonl"
+    append_message(str(tmp_path / "other"), build_message())
+    other = threading.Thread(target=append_message, args=(str(place), build_message()))
+    with place.open("a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        other.start()
+        other.join(0.5)
+        assert other.is_alive()
+        file.write((tmp_path / "other").read_bytes())
+    other.join(30)
+    assert not other.is_alive()
+    assert place.read_bytes() == (tmp_path / "other").read_bytes()
 
 
 def test_a_full_disk_leaves_no_half_a_line():

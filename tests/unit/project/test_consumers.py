@@ -272,7 +272,7 @@ def test_a_partition_elsewhere_in_sql_is_refused(write: Write, sql: str):
 
 STRAY = {
     "owner: '{partition}'": "{partition} is refused here",
-    "tell: {channel: log}\nrefresh: [{http: {url: 'https://x.example/', headers: {day: '{partition}'}}}]": (
+    "tell: {channel: log}\nrefresh: [{http: {url: 'https://x.example/', headers: {url: '{partition}'}}}]": (
         "is refused here"
     ),
     "refresh: [{redis: 'redis://h/{partition}', delete: x}]": "is refused here",

@@ -46,6 +46,7 @@ class RecoveryNotice:
     problem: str = ""  # why it does not
     differences: tuple[Difference, ...] = ()
     retry: str = ""  # the command that tries again
+    is_read_back: bool = False  # what this consumer shows was compared with the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +211,12 @@ def _write_rolled_back(occasion: Occasion, consumer: str, _: Sequence[str]) -> l
 
 def _write_recovered(occasion: Occasion, consumer: str, _: Sequence[str]) -> list[str]:
     recovery = occasion.recovery or RecoveryNotice()
-    after = "" if recovery.seconds is None else f", {format_duration(recovery.seconds)} after the change"
+    after = "" if recovery.seconds is None else f" {format_duration(recovery.seconds)} after it"
     return [
-        f"Recovered: {consumer} shows {_end_title(occasion)}",
-        f"{consumer} was refreshed and read back: it shows what the table has for {_describe_scope(occasion)}{after}.",
+        f"Recovered: {_end_title(occasion)}",
+        f"What follows from the change of {_describe_scope(occasion)} was done{after}.",
+        "Each consumer got what it needs, and what is read back equals the table.",
+        f"{consumer} shows what the table has." if recovery.is_read_back else "",
     ]
 
 

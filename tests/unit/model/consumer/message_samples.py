@@ -79,7 +79,7 @@ def build_sample(event: str) -> Message:
             snapshot_id="6120457781226483915",
             metrics=(Metric("sum(revenue_usd)", "7581840.10", "8540931.92", "12.65", has_total=True, more=31),),
         ),
-        "recovered": replace(plain, recovery=RecoveryNotice(seconds=312)),
+        "recovered": replace(plain, recovery=RecoveryNotice(seconds=312, is_read_back=True)),
         "failed": replace(
             plain,
             recovery=RecoveryNotice(
