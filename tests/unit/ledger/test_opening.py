@@ -8,6 +8,7 @@ import sys
 import tarfile
 import time
 from contextlib import closing
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,15 @@ def test_the_newest_migration_is_the_one_the_code_expects():
 
     scripts = ScriptDirectory.from_config(migrate.build_alembic_config())
     assert [script.revision for script in scripts.walk_revisions()] == list(reversed(schema.KNOWN_VERSIONS))
+
+
+def test_a_migration_says_itself_what_it_makes():
+    """It uses nothing of ours: a table that is declared differently later must not change what it made before."""
+    folder = files("errata.ledger.db.migrations.versions")
+    scripts = [one for one in folder.iterdir() if one.name.endswith(".py")]
+    assert len(scripts) == len(schema.KNOWN_VERSIONS)
+    for script in scripts:
+        assert "errata." not in script.read_text("utf-8"), script.name
 
 
 def test_a_migration_that_dies_leaves_nothing_half_made(new_url: str):
