@@ -271,6 +271,27 @@ def test_a_run_of_an_earlier_schema_gets_its_kind(ledger: Ledger, database: Data
         assert today.runs.move("bf-1", RunState.VALIDATED, actor=ANA).state is RunState.VALIDATED
 
 
+def test_a_freeze_of_an_earlier_schema_is_that_of_the_first_wave(ledger: Ledger, database: Database, url: str):
+    """It goes on holding live jobs off, and ends with its run."""
+    run_in(ledger, RunState.RUNNING)
+    ledger.freezes.open_freeze("bf-1", DAYS, idle_seconds=600, most_seconds=3600, actor=ANA)
+    database.bare(database.dialect.drop_triggers)
+    for statement in (
+        "CREATE TABLE older AS SELECT * FROM frozen_scope",
+        "ALTER TABLE older DROP COLUMN wave",
+        "DROP TABLE frozen_scope",
+        "ALTER TABLE older RENAME TO frozen_scope",
+        "UPDATE alembic_version SET version_num = '0015'",
+    ):
+        database.bare(lambda conn, told=statement: conn.exec_driver_sql(told))
+    with Ledger.open(url) as today:
+        assert [(one.wave, one.partitions, one.is_open) for one in today.freezes.list("bf-1")] == [(1, DAYS, True)]
+        assert [one.run_id for one in today.freezes.find_freezes(TABLE)] == ["bf-1"]
+        today.runs.move("bf-1", RunState.CANCELLED, actor=ANA)
+        assert today.freezes.find_freezes(TABLE) == ()
+        assert (today.missing_triggers(), today.audit.verify().ok) == ((), True)
+
+
 def test_the_clock_is_the_database_s(ledger: Ledger, monkeypatch: pytest.MonkeyPatch):
     """Both forms come from the database and agree with each other."""
     import datetime as dt

@@ -65,7 +65,8 @@ class WaveStream:
         except NeedsAcceptance as waits:
             self.workspace.narrate(f"wave {staged.n} waits: {waits.message}")
         except StateRefused:
-            self._raise_unless_moved(staged)
+            if not self._has_moved(staged):
+                raise
             return True
         failpoint("waves.after_verdict")
         self.done += 1
@@ -111,17 +112,17 @@ class WaveStream:
             self.retry_at = time.monotonic() + _RETRY_SECONDS
             return False
         except StateRefused:
-            self._raise_unless_moved(upcoming)
+            if not self._has_moved(upcoming):
+                raise
             return True
         self._say(f"wave {n} of {len(done.waves)} is visible: {plural(len(done.partitions), 'partition')}")
         failpoint("waves.between")
         self.done += 1
         return True
 
-    def _raise_unless_moved(self, seen: WaveRecord) -> None:
-        """Raise the refusal that is handled, unless another process has judged or published the wave meanwhile."""
-        if self._read()[1][seen.n - 1].state is seen.state:
-            raise  # noqa: PLE0704  the refusal of the caller
+    def _has_moved(self, seen: WaveRecord) -> bool:
+        """Whether another process has judged or published the wave since it was seen."""
+        return self._read()[1][seen.n - 1].state is not seen.state
 
     def _say(self, text: str) -> None:
         if text != self.said:
