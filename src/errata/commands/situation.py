@@ -107,7 +107,7 @@ def find_campaign_of(workspace: Workspace, run: RunRecord) -> str:
 
 
 def goes_by_itself(context: RunContext) -> bool:
-    """Whether `run --publish` goes on with the next wave of a run that has started, as far as is known now."""
+    """Whether `run --publish` brings the next wave of a started run to readers, as far as is known now."""
     settings, waves = context.manifest.publish.waves, context.ledger.waves.list(context.run_id)
     upcoming = find_next_wave(waves)
     if settings is None or len(waves) == 1 or upcoming is None or context.run.state not in _STREAMED:

@@ -134,7 +134,7 @@ def _compute_beside(context: RunContext, work: _Work, stream: WaveStream) -> Err
         try:
             _join_run(context, work)
         except WAVE_REFUSALS as refused:
-            return refused  # the waves before it go on
+            return refused  # the waves before it can go
     return None
 
 
