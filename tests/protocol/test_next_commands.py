@@ -11,15 +11,19 @@ import pytest
 from errata.errors import ErrataError, NeedsAcceptance
 from errata.model.audit import Actor
 from errata.model.run import RunState
+from support import waves
 from support.memory_world import MemoryWorld, build
 from support.statements import watched_statements
 from support.terminal import at_terminal, next_lines, paste, text
+from support.waves import in_waves
 from support.world import PRODUCT_FILE
 
 Make = Callable[..., MemoryWorld]
 ONE_DAY = "1KiB"
 WARNS = PRODUCT_FILE.replace("checks:", "compare:\n  - {metric: sum(gross), warn: 5%}\nchecks:")
 BLOCKS = PRODUCT_FILE.replace("checks:", "compare:\n  - {metric: sum(gross), block: 5%}\nchecks:")
+ALONE = in_waves("size: 1, release: none", waves.ALONE)
+FIRST = in_waves("size: 1, release: first, within: {rows: 10%}")
 WAVES = PRODUCT_FILE.replace("rollback_window: 30d", "rollback_window: 30d, waves: {size: 1, pause: 1h}")
 
 
@@ -150,6 +154,26 @@ def _stop_waves(world: MemoryWorld) -> str:
     return run
 
 
+def _stream_part(world: MemoryWorld) -> str:
+    run = world.to("approved")
+    world.client.run(run, max_chunks=1, publish=True, as_="cy")
+    return run
+
+
+def _stream_until_released(world: MemoryWorld) -> str:
+    run = world.to("approved")
+    world.client.run(run, publish=True, as_="cy")
+    world.client.release(run, digest=world.client.status(run).release_digest, as_="bo")
+    return run
+
+
+def _judge_waves(world: MemoryWorld) -> str:
+    run = world.to("approved")
+    world.client.run(run, max_chunks=1, as_="ana")
+    world.client.validate(run, as_="ana")
+    return run
+
+
 def _expire(world: MemoryWorld) -> str:
     run = world.to("approved")
     world.live("2026-02-01")
@@ -173,6 +197,10 @@ SITUATIONS: dict[str, tuple[Callable[[MemoryWorld], str], str, dict[str, Any]]] 
     "overtaken by a live write": (_be_overtaken, "part_published", {}),
     "published in part": (_publish_part, "published", {}),
     "waves stopped": (_stop_waves, "part_published", {"product": WAVES}),
+    "waves that go by themselves, under way": (_stream_part, "published", {"chunk_bytes": ONE_DAY, "product": ALONE}),
+    "waves that go by themselves, judged": (_judge_waves, "published", {"chunk_bytes": ONE_DAY, "product": ALONE}),
+    "waves after a release": (_stream_until_released, "published", {"chunk_bytes": ONE_DAY, "product": FIRST}),
+    "a wave that waits for a person": (_judge_waves, "running", {"chunk_bytes": ONE_DAY, "product": WAVES}),
     "expired": (_expire, "expired", {}),
 }
 

@@ -174,14 +174,14 @@ PLANTS = (
     Plant(
         "a freeze lapses while its run waits for live jobs",
         "live_writers/freeze.py",
-        "        context.ledger.freezes.renew_freeze(context.run_id, freeze.idle)\n    # nobody",
+        "        ledger.freezes.renew_freezes(context.run_id, freeze.idle)\n    # nobody",
         "    # nobody",
         ("tests/unit/live_writers/test_freeze.py::test_a_freeze_outlives_the_wait_for_live_jobs",),
     ),
     Plant(
         "a run whose freeze lapsed goes on as if it were frozen",
         "live_writers/freeze.py",
-        "    if not found.is_open and context.ledger.now_ms() < found.most_until:\n",
+        "    if not found.is_open and ledger.now_ms() < found.most_until:\n",
         "    if False:\n",
         ("tests/unit/live_writers/test_freeze.py::test_a_freeze_that_lapsed_during_the_wait_refuses_the_command",),
     ),
@@ -195,8 +195,8 @@ PLANTS = (
     Plant(
         "a freeze is renewed for ever",
         "ledger/store/freezes.py",
-        "_update_freeze(tx, run_id, lease_until=min(tx.now_ms + int(idle_seconds * 1000), row.most_until))",
-        "_update_freeze(tx, run_id, lease_until=tx.now_ms + int(idle_seconds * 1000))",
+        "_update_freeze(tx, row, lease_until=min(tx.now_ms + int(idle_seconds * 1000), row.most_until))",
+        "_update_freeze(tx, row, lease_until=tx.now_ms + int(idle_seconds * 1000))",
         (f"{FREEZES}TestFreezes::test_no_freeze_outlasts_what_its_plan_allows[sqlite]",),
     ),
     Plant(

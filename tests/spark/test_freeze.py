@@ -12,6 +12,7 @@ import errata.live
 from errata.errors import Frozen, PublishConflict
 from errata.failpoints import arm
 from support.attached import start
+from support.waves import in_waves
 from support.world import PRODUCT_FILE, TABLE, World
 from support.worlds import WorldAt
 
@@ -49,6 +50,23 @@ def test_a_live_write_between_plan_and_freeze_is_told_before_anything_is_compute
     assert world.client.status(run).state == "approved"
     assert world.ledger.progress.attempts(run) == ()
     assert errata.live.frozen(world.client, TABLE) == ()
+
+
+def test_each_wave_is_frozen_from_its_first_chunk_to_its_publication(world_at: WorldAt) -> None:
+    """A live job writes the day of the next wave meanwhile, and that wave is refused before it is computed."""
+    world, run = world_at("approved", days=2, chunk_bytes="1", product=in_waves("size: 1", FREEZES))
+    world.client.run(run, max_chunks=1, as_="ana")
+    assert [one.partitions for one in errata.live.frozen(world.client, TABLE)] == [world.days[1:]]
+    with errata.live.writing(world.client, TABLE, [world.days[0]]):
+        world.live(world.days[0])
+    world.client.validate(run, as_="ana")
+    world.client.publish(run, as_="bo")
+    assert errata.live.frozen(world.client, TABLE) == ()
+    with pytest.raises(PublishConflict, match=world.days[0]) as refused:
+        world.client.run(run, as_="ana")
+    assert str(refused.value.state).startswith("wave 2 is not computed")
+    assert errata.live.frozen(world.client, TABLE) == ()
+    assert [row for row in world.rows() if row[0] == world.days[1]] == world.expected([world.days[1]])
 
 
 @pytest.mark.slow

@@ -104,6 +104,15 @@ def require_unattended(workspace: Workspace, actor: Actor, run_id: str) -> None:
     raise audit_refusal(workspace, actor, run, "run --publish", error)
 
 
+def explain_unreleased(context: RunContext) -> str:
+    """Why this judged run or wave would not be published without a person now; empty if it would. Reads only."""
+    found = load_judged_candidate(context.workspace, context.run)
+    if found is None or context.run.state not in PUBLISHABLE_STATES:
+        return "it has not passed its gate"
+    standing = find_valid_release(context.workspace, context.run, context.manifest, found)
+    return _find_authority(context, found, standing, breaks_glass=False, by_itself=True)[1]
+
+
 def authorize_publication(
     context: RunContext, *, looked_at: str | None = None, break_glass: str = "", by_itself: bool = False
 ) -> Authorization:

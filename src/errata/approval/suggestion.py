@@ -105,6 +105,8 @@ def _choose_person(
     if "--break-glass" in rest:
         roles, decides = (Role.BREAK_GLASS,), False
     able: Sequence[str] = project.list_with_role(*roles)
+    if run is not None and verb == "run" and "--publish" in rest:
+        able, decides = list_who_run_and_publish(workspace, run), False
     if run is not None and decides:
         able = [name for name in able if not is_requester(project, name, run.planned_by)]
     if run is not None and verb == "approve" and decides:
@@ -113,6 +115,14 @@ def _choose_person(
     if actor.person in able:
         return actor.person
     return next(iter(sorted(able, key=project.is_service)), "")
+
+
+def list_who_run_and_publish(workspace: Workspace, run: RunRecord | CampaignRecord) -> tuple[str, ...]:
+    """Who may type ``errata run … --publish``: operators who are publishers and did not ask for the run."""
+    project = workspace.project
+    publishers = project.list_with_role(Role.PUBLISHER)
+    may = (name for name in project.list_with_role(Role.OPERATOR) if name in publishers)
+    return tuple(name for name in may if not is_requester(project, name, run.planned_by))
 
 
 def _list_able(workspace: Workspace, actor: Actor, run: RunRecord | CampaignRecord) -> Sequence[str]:

@@ -32,6 +32,7 @@ class RunSituation:
     open_warnings: tuple[str, ...] = ()  # rules that warned, if accepting them is all that is missing
     lacks_approvals: bool = False
     waves_stopped: bool = False
+    goes_by_itself: bool = False  # `run --publish` computes, judges and publishes the next wave without a person
     written: tuple[str, ...] = ()  # unpublished partitions that others wrote, where that ends as a conflict
     free: tuple[str, ...] = ()  # the other unpublished partitions
     restore_command: str = ""  # brings back what another tool removed from main
@@ -63,6 +64,8 @@ def _find_step(run: RunSituation) -> str:
         return plan_again_command(run.product, run.run_id, run.grain, run.written)
     if run.last_move in _DEAD_END_MOVES or (run.state is S.REJECTED and not run.is_computed):
         return _plan_again_command(run) + _DEAD_END_MOVES.get(run.last_move, "")
+    if run.goes_by_itself:
+        return f"errata run {run.run_id} --publish"
     return _step_by_state(run)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from errata.approval.authorization import explain_unreleased
 from errata.approval.quorum import current_quorum_view
-from errata.approval.suggestion import complete_commands
+from errata.approval.suggestion import complete_commands, list_who_run_and_publish
 from errata.commands.consumers.outbox import suggest_payment
 from errata.commands.next_step import RunSituation, next_steps
 from errata.errors import StateRefused
@@ -18,9 +19,10 @@ from errata.model.audit import Actor
 from errata.model.chunk_outcome import NEEDS_NEW_PLAN
 from errata.model.manifest import Manifest
 from errata.model.run import FINAL, WITHOUT_RESULT, ChunkState, RunState
+from errata.model.waves import WaveState
 from errata.publishing.live_writes import read_live_writes
 from errata.publishing.set_back_detection import find_run_set_backs
-from errata.publishing.waves import focus_on_wave, turn_view
+from errata.publishing.waves import find_next_wave, focus_on_wave, turn_view
 from errata.views import QuorumView, SetBackView, WaveTurnView
 from errata.views.live_writes import LiveWriteView
 from errata.workspace import RunContext, Workspace
@@ -29,6 +31,7 @@ S = RunState
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _MAX_RECENT_ENTRIES = 200
 _DECIDED_BY_WAVE = frozenset({S.STAGED, S.REJECTED, S.NEEDS_ACCEPTANCE, S.VALIDATED, S.PART_PUBLISHED})
+_STREAMED = frozenset({S.RUNNING, S.STAGED, S.VALIDATED, S.PART_PUBLISHED})
 _SUPERSEDED_WHEN_PLANNED_AGAIN = frozenset({S.REJECTED, S.NEEDS_ACCEPTANCE, S.FAILED, S.EXPIRED})
 
 
@@ -49,6 +52,7 @@ def build_situation(
     successor: str = "",
     campaign: str = "",
     owes: Sequence[str] = (),
+    goes_by_itself: bool = False,
 ) -> RunSituation:
     """The situation of a run, from what was read about it."""
     unpublished = [name for name in manifest.partitions if states[name] is PartitionState.UNPUBLISHED]
@@ -67,6 +71,7 @@ def build_situation(
         open_warnings=open_warnings,
         lacks_approvals=quorum is not None and not quorum.met,
         waves_stopped=turn is not None and bool(turn.stopped),
+        goes_by_itself=goes_by_itself,
         written=tuple(name for name in unpublished if name in written),
         free=tuple(name for name in unpublished if name not in written),
         restore_command=set_back[0].next if set_back else "",
@@ -99,6 +104,19 @@ def find_campaign_of(workspace: Workspace, run: RunRecord) -> str:
     """The campaign that a run is a member of; empty if it is none."""
     member = workspace.ledger.members.of_run(run.run_id)
     return member.campaign_id if member else ""
+
+
+def goes_by_itself(context: RunContext) -> bool:
+    """Whether `run --publish` brings the next wave of a started run to readers, as far as is known now."""
+    settings, waves = context.manifest.publish.waves, context.ledger.waves.list(context.run_id)
+    upcoming = find_next_wave(waves)
+    if settings is None or len(waves) == 1 or upcoming is None or context.run.state not in _STREAMED:
+        return False
+    if not (context.workspace.project.single_user or list_who_run_and_publish(context.workspace, context.run)):
+        return False
+    if upcoming.state is WaveState.VALIDATED:
+        return not explain_unreleased(context.narrow(upcoming.n))
+    return upcoming.state in (WaveState.COMPUTING, WaveState.STAGED) and settings.release != "each"
 
 
 def find_last_move(workspace: Workspace, run: RunRecord) -> str:
@@ -154,6 +172,7 @@ def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_revie
         successor=find_successor(workspace, run),
         campaign=find_campaign_of(workspace, run),
         owes=suggest_payment(workspace.ledger.outbox.list_open(run_id=run.run_id), run.run_id),
+        goes_by_itself=goes_by_itself(context),
     )
 
 

@@ -66,18 +66,24 @@ def find_valid_acceptances(workspace: Workspace, run: RunRecord, unaided: Verdic
 
 def find_verdict_acceptances(workspace: Workspace, run: RunRecord) -> tuple[WarningAcceptance, ...]:
     """Acceptances that the newest verdict is based on."""
+    # most runs have none, and a verdict has thousands of checks
+    if not workspace.ledger.approvals.accepted_warnings(run.run_id):
+        return ()
     verdict = workspace.ledger.candidates.latest_verdict(run.run_id, run.partitions)
     return () if verdict is None else list_acceptances_of(workspace, run, verdict)
 
 
 def list_acceptances_of(workspace: Workspace, run: RunRecord, verdict: VerdictRecord) -> tuple[WarningAcceptance, ...]:
     """Acceptances that a verdict on the run, or on its wave, is based on."""
+    accepted = workspace.ledger.approvals.accepted_warnings(run.run_id)
+    if not accepted:
+        return ()
     used = {(check["name"], check.get("accepted_by")) for check in verdict.checks}
     found = {
         name: _digest_warnings((_read_finding(check) for check in verdict.checks if check["name"] == name), run.wave)
         for name, _ in used
     }
-    given = [one for one in workspace.ledger.approvals.accepted_warnings(run.run_id) if (one.check, one.person) in used]
+    given = [one for one in accepted if (one.check, one.person) in used]
     # the same person may have accepted other findings of this rule before or since: the last match counts
     given.sort(key=lambda one: one.findings == found[one.check])
     return tuple({(one.check, one.person): one for one in given}.values())

@@ -319,9 +319,10 @@ class ErasedRecord:
 
 @dataclass(frozen=True, slots=True)
 class FreezeRecord:
-    """Partitions a run keeps live jobs out of; ``granted_at`` is None while earlier live jobs may still write."""
+    """Partitions of a wave that keeps live jobs out; ``granted_at`` is None while earlier live jobs may still write."""
 
     run_id: str
+    wave: int
     table: str
     partitions: tuple[str, ...]
     person: str

@@ -205,7 +205,7 @@ def _frozen_error(workspace: Workspace, view: FrozenView) -> Frozen:
         f"errata status {first.run_id} says how far it is; {_format_unfreeze_hint(workspace, first)}",
         table=view.table,
         partitions=[name for one in view.by for name in one.partitions],
-        runs=[one.run_id for one in view.by],
+        runs=list(dict.fromkeys(one.run_id for one in view.by)),
         until=max(one.at_most for one in view.by),
     )
 

@@ -55,7 +55,8 @@ RUN_MOVES: dict[RunState, frozenset[RunState]] = {
     S.REJECTED: JUDGED | _STOP,
     S.NEEDS_ACCEPTANCE: JUDGED | _STOP,
     S.VALIDATED: frozenset({S.PUBLISHING, S.REJECTED, S.NEEDS_ACCEPTANCE, S.RUNNING}) | _STOP,
-    S.PUBLISHING: frozenset({S.PUBLISHED, S.PART_PUBLISHED, S.VALIDATED}),
+    # another wave may be judged, or computed again, while one is published
+    S.PUBLISHING: frozenset({S.PUBLISHED, S.PART_PUBLISHED, S.STAGED, S.RUNNING}) | JUDGED,
     # a wave that is rolled back leaves the run as far as its next wave is; cancel ends the waves that are not out
     S.PART_PUBLISHED: JUDGED | {S.PUBLISHING, S.RUNNING, S.STAGED, S.ROLLED_BACK, S.SUPERSEDED} | _STOP,
     S.PUBLISHED: frozenset({S.ROLLED_BACK, S.SUPERSEDED}),

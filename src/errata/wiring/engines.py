@@ -327,7 +327,8 @@ class ProjectEngines:
         """Measurements on Spark."""
         from errata.engines.spark.measure.measurer import SparkMeasurer
 
-        return SparkMeasurer(self.runtime.session, self._ledger.parts.get, self.publishing.files_of)
+        runtime = self.runtime
+        return SparkMeasurer(runtime.session, self._ledger.parts.get, self.publishing.files_of, pool=runtime.gate_pool)
 
     @cached_property
     def probes(self) -> SignalProbes:

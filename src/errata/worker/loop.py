@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from errata.errors import ErrataError
+from errata.errors import ErrataError, PublishConflict, ScopeLocked
 from errata.failpoints import failpoint
 from errata.ledger import AttemptRecord, Owner
 from errata.model.product.throttle import Signal, Throttle
 from errata.model.run import ChunkState, RunState
-from errata.model.waves import WaveState
+from errata.model.waves import WaveState, wave_of_chunk
 from errata.ports.compute import ChunkWork
 from errata.text.numbers import plural
 from errata.worker.attempt import RunJob, attempt_chunk, build_chunk_work
@@ -37,6 +37,8 @@ T = TypeVar("T")
 
 _POLL_SECONDS = 1.0
 _BUDGET_SECONDS = 10.0
+WAVE_REFUSALS = (PublishConflict, ScopeLocked)
+"""Why a wave is not entered: live jobs wrote its partitions, or still write to them."""
 MAX_PAUSED_SECONDS = 600.0
 """How long a worker waits for a paused run before it exits and frees its cores."""
 
@@ -55,12 +57,26 @@ class _LoopState:
     is_held: bool = False
     paused_seconds: float = 0.0
     next_budget: float = 0.0
+    enter_wave: Callable[[int], None] | None = None
+    entered: int = 0  # the last wave that was entered
+    refused: ErrataError | None = None
 
 
 def work_until_done(
-    job: RunJob, owner: Owner, *, parallel: int, max_chunks: int | None, throttle: Throttle, health: tuple[Signal, ...]
+    job: RunJob,
+    owner: Owner,
+    *,
+    parallel: int,
+    max_chunks: int | None,
+    throttle: Throttle,
+    health: tuple[Signal, ...],
+    enter_wave: Callable[[int], None] | None = None,
 ) -> None:
-    """Compute chunks of the run; return when nothing is left for this worker."""
+    """Compute chunks of the run; return when nothing is left for this worker.
+
+    ``enter_wave`` is called with each wave before its first chunk starts. One of ``WAVE_REFUSALS`` from it is raised
+    when the chunks in flight have finished.
+    """
 
     def changed(reading: Reading) -> None:
         limits = {"slow_above": reading.signal.slow_above, "pause_above": reading.signal.pause_above}
@@ -73,9 +89,11 @@ def work_until_done(
         HealthMonitor(health, probe, changed) as watch,
         ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="chunk") as pool,
     ):
-        loop = _LoopState(job, owner, parallel, max_chunks, throttle, watch)
+        loop = _LoopState(job, owner, parallel, max_chunks, throttle, watch, enter_wave=enter_wave)
         try:
             _run_loop(loop, pool)
+            if loop.refused is not None:
+                raise loop.refused
         except BaseException:
             # set before cancelling, so that the interrupted attempts give their chunks back instead of failing them
             job.stop.set()
@@ -131,7 +149,10 @@ def _take_chunk(loop: _LoopState) -> AttemptRecord | None:
     """Claim the next chunk, if this worker has capacity and nothing throttles the run."""
     if len(loop.flying) >= loop.parallel or (loop.max_chunks is not None and loop.taken >= loop.max_chunks):
         return None
-    attempt = _retry_ledger(loop, lambda: _claim_chunk(loop))
+    try:
+        attempt = None if loop.refused else _retry_ledger(loop, lambda: _claim_chunk(loop))
+    except WAVE_REFUSALS as refused:
+        loop.refused, attempt = refused, None
     if attempt is not None:
         loop.said = ""
     return attempt
@@ -145,6 +166,8 @@ def _claim_chunk(loop: _LoopState) -> AttemptRecord | None:
         _narrate_once(loop, f"holding: {held.reason}")
         # claim all the same: it recovers chunks of dead workers, which count as in flight and would throttle for ever
         most = 0
+    elif loop.enter_wave is not None:
+        _enter_next_wave(loop, loop.enter_wave)
     return loop.job.workspace.ledger.chunks.claim(
         loop.job.run.run_id,
         loop.owner,
@@ -153,7 +176,17 @@ def _claim_chunk(loop: _LoopState) -> AttemptRecord | None:
         after_loss=loss_policy(loop.job.attempts),
         max_running=most,
         in_order=loop.job.manifest.order == "sequential",
+        up_to_wave=None if loop.enter_wave is None else loop.entered,
     )
+
+
+def _enter_next_wave(loop: _LoopState, enter: Callable[[int], None]) -> None:
+    """Enter the wave of the chunk that would start next; another worker may be there already."""
+    in_order = loop.job.manifest.order == "sequential"
+    upcoming = loop.job.workspace.ledger.chunks.find_next_wave(loop.job.run.run_id, in_order=in_order)
+    if upcoming is not None and (n := wave_of_chunk(upcoming)) > loop.entered:
+        enter(n)
+        loop.entered = n
 
 
 def _check_budget(loop: _LoopState) -> None:
@@ -184,6 +217,8 @@ def _narrate_once(loop: _LoopState, text: str) -> None:
 
 def _is_finished(loop: _LoopState) -> bool:
     """Whether an idle worker may exit; judges a finished canary first, which may free more chunks."""
+    if loop.refused is not None:
+        return True
     if loop.max_chunks is not None and loop.taken >= loop.max_chunks:
         return True
     ledger, run_id = loop.job.workspace.ledger, loop.job.run.run_id

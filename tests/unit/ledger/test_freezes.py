@@ -29,8 +29,10 @@ S = RunState
 IDLE, MOST = 3600.0, 28_800.0
 
 
-def opened(ledger: Ledger, run: str = "bf-1", days: tuple[str, ...] = DAYS, idle: float = IDLE) -> FreezeRecord:
-    return ledger.freezes.open_freeze(run, days, idle_seconds=idle, most_seconds=MOST, actor=ANA)
+def opened(
+    ledger: Ledger, run: str = "bf-1", days: tuple[str, ...] = DAYS, idle: float = IDLE, wave: int = 1
+) -> FreezeRecord:
+    return ledger.freezes.open_freeze(run, days, idle_seconds=idle, most_seconds=MOST, actor=ANA, wave=wave)
 
 
 def begun(
@@ -67,7 +69,7 @@ class TestFreezes:
         assert [one.token for one in ledger.freezes.grant_freeze("bf-1", ANA)] == ["b"]
         ledger.freezes.end_live_write("b")
         assert ledger.freezes.grant_freeze("bf-1", ANA) == ()
-        granted = ledger.freezes.find_freeze("bf-1")
+        granted = next(iter(ledger.freezes.list("bf-1")), None)
         assert granted is not None
         assert granted.granted_at is not None
 
@@ -142,7 +144,7 @@ class TestFreezes:
         ledger.freezes.grant_freeze("bf-1", ANA)
         with later(seconds=IDLE + 1):
             assert ledger.freezes.find_freezes(TABLE, DAYS) == ()
-            assert not ledger.freezes.renew_freeze("bf-1", IDLE)
+            assert not ledger.freezes.renew_freezes("bf-1", IDLE)
             assert begun(ledger, "a") == ()
             again = opened(ledger)
             assert (again.is_open, again.granted_at) == (True, None)
@@ -154,18 +156,49 @@ class TestFreezes:
         first = opened(ledger)
         for hours in range(1, 8):
             with later(seconds=hours * 3590):
-                assert ledger.freezes.renew_freeze("bf-1", IDLE)
+                assert ledger.freezes.renew_freezes("bf-1", IDLE)
         with later(seconds=MOST - 1800):
-            assert ledger.freezes.renew_freeze("bf-1", IDLE)
+            assert ledger.freezes.renew_freezes("bf-1", IDLE)
         with later(seconds=MOST - 10):
             assert opened(ledger).lease_until == first.most_until
         with later(seconds=MOST + 1):
             assert not opened(ledger).is_open
             assert begun(ledger, "a") == ()
-            assert not ledger.freezes.renew_freeze("bf-1", IDLE)
+            assert not ledger.freezes.renew_freezes("bf-1", IDLE)
         refused(lambda: shell.execute("UPDATE frozen_scope SET lease_until = most_until + 1"), "outlast")
         refused(lambda: shell.execute("UPDATE frozen_scope SET most_until = most_until + 1"), "fixed")
         refused(lambda: shell.execute("DELETE FROM frozen_scope"), "delete refused")
+
+    def test_each_wave_has_a_freeze_with_its_own_limit(self, ledger: Ledger, shell: Shell):
+        """All are renewed together, each up to its limit; each ends with its own partitions, or with the run."""
+        run_in(ledger, S.RUNNING)
+        first = opened(ledger, days=DAYS[:1])
+        with later(seconds=MOST - 1800):
+            second = opened(ledger, days=DAYS[1:], wave=2)
+            assert second.most_until - first.most_until > (MOST - 3600) * 1000
+            assert ledger.freezes.renew_freezes("bf-1", IDLE)
+            assert [one.wave for one in ledger.freezes.list("bf-1") if one.is_open] == [2], "the first had lapsed"
+            again = opened(ledger, days=DAYS[:1])
+            assert (again.is_open, again.lease_until) == (True, first.most_until)
+            assert begun(ledger, "a", DAYS[:1]) != ()
+        with later(seconds=MOST + 1):
+            assert [one.partitions for one in ledger.freezes.find_freezes(TABLE)] == [DAYS[1:]]
+            ledger.freezes.end_freeze("bf-1", ANA, "test", DAYS[1:2])
+            assert [one.partitions for one in ledger.freezes.find_freezes(TABLE)] == [DAYS[2:]]
+            ledger.runs.move("bf-1", S.CANCELLED, actor=ANA)
+            assert ledger.freezes.find_freezes(TABLE) == ()
+        refused(lambda: shell.execute("UPDATE frozen_scope SET wave = 3"), "fixed")
+        assert ledger.audit.verify().ok
+
+    def test_a_freeze_of_one_wave_does_not_wait_for_those_who_write_another(self, ledger: Ledger):
+        """Granted by wave, to each when nobody writes its own partitions."""
+        run_in(ledger, S.RUNNING)
+        assert begun(ledger, "a", DAYS[1:2]) == ()
+        opened(ledger, days=DAYS[:1])
+        opened(ledger, days=DAYS[1:], wave=2)
+        assert ledger.freezes.grant_freeze("bf-1", ANA) == ()
+        assert [one.token for one in ledger.freezes.grant_freeze("bf-1", ANA, wave=2)] == ["a"]
+        assert [one.granted_at is not None for one in ledger.freezes.list("bf-1")] == [True, False]
 
     def test_opening_twice_is_renewing_and_leaves_one_entry(self, ledger: Ledger):
         """A second worker joins the freeze of the first, granted as it is."""
@@ -261,7 +294,7 @@ def test_live_jobs_and_runs_never_go_at_the_same_time(ledger: Ledger):
 
 
 EMPTY: list[Path] = []
-RUNS, JOBS = ("bf-1", "bf-2"), ("a", "b", "c")
+RUNS, WAVES, JOBS = ("bf-1", "bf-2"), (1, 2), ("a", "b", "c")
 SCOPES = (DAYS[:1], DAYS[1:2], DAYS[:2], ())
 
 
@@ -275,29 +308,32 @@ class LeaseMachine(RuleBasedStateMachine):
         self.ledger = Ledger.open(f"sqlite:///{self.directory}/ledger.db")
         for name in RUNS:
             run_in(self.ledger, S.RUNNING, name)
-        self.granted: dict[str, tuple[str, ...]] = {}
+        self.granted: dict[tuple[str, int], tuple[str, ...]] = {}
         self.writing: dict[str, tuple[str, ...]] = {}
 
-    @rule(name=st.sampled_from(RUNS), days=st.sampled_from(SCOPES[:3]))
-    def freeze(self, name: str, days: tuple[str, ...]) -> None:
-        opened(self.ledger, name, days)
+    @rule(name=st.sampled_from(RUNS), wave=st.sampled_from(WAVES), days=st.sampled_from(SCOPES[:3]))
+    def freeze(self, name: str, wave: int, days: tuple[str, ...]) -> None:
+        opened(self.ledger, name, days, wave=wave)
 
-    @rule(name=st.sampled_from(RUNS))
-    def grant(self, name: str) -> None:
-        waits = self.ledger.freezes.grant_freeze(name, ANA)
-        record = self.ledger.freezes.find_freeze(name)
+    @rule(name=st.sampled_from(RUNS), wave=st.sampled_from(WAVES))
+    def grant(self, name: str, wave: int) -> None:
+        waits = self.ledger.freezes.grant_freeze(name, ANA, wave=wave)
+        record = next((one for one in self.ledger.freezes.list(name) if one.wave == wave), None)
         if record and record.is_open and not waits:
-            self.granted[name] = record.partitions
+            self.granted[name, wave] = record.partitions
+
+    def forget(self, name: str) -> None:
+        self.granted = {key: days for key, days in self.granted.items() if key[0] != name}
 
     @rule(name=st.sampled_from(RUNS))
     def thaw(self, name: str) -> None:
-        self.granted.pop(name, None)
+        self.forget(name)
         self.ledger.freezes.end_freeze(name, ANA, "over")
 
     @rule(name=st.sampled_from(RUNS))
     def lapse(self, name: str) -> None:
-        self.granted.pop(name, None)
-        self.ledger.freezes.renew_freeze(name, 0)
+        self.forget(name)
+        self.ledger.freezes.renew_freezes(name, 0)
 
     @rule(job=st.sampled_from(JOBS), days=st.sampled_from(SCOPES))
     def begin(self, job: str, days: tuple[str, ...]) -> None:

@@ -8,6 +8,7 @@ import sys
 import tarfile
 import time
 from contextlib import closing
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -165,6 +166,15 @@ def test_the_newest_migration_is_the_one_the_code_expects():
     assert [script.revision for script in scripts.walk_revisions()] == list(reversed(schema.KNOWN_VERSIONS))
 
 
+def test_a_migration_says_itself_what_it_makes():
+    """It uses nothing of ours: a table that is declared differently later must not change what it made before."""
+    folder = files("errata.ledger.db.migrations.versions")
+    scripts = [one for one in folder.iterdir() if one.name.endswith(".py")]
+    assert len(scripts) == len(schema.KNOWN_VERSIONS)
+    for script in scripts:
+        assert "errata." not in script.read_text("utf-8"), script.name
+
+
 def test_a_migration_that_dies_leaves_nothing_half_made(new_url: str):
     """All of it is one transaction: the next one finds nothing and starts over."""
 
@@ -259,6 +269,27 @@ def test_a_run_of_an_earlier_schema_gets_its_kind(ledger: Ledger, database: Data
         with pytest.raises(StateRefused, match="only a run that changes nothing"):
             today.runs.move("bf-1", RunState.ATTESTED, actor=ANA)
         assert today.runs.move("bf-1", RunState.VALIDATED, actor=ANA).state is RunState.VALIDATED
+
+
+def test_a_freeze_of_an_earlier_schema_is_that_of_the_first_wave(ledger: Ledger, database: Database, url: str):
+    """It goes on holding live jobs off, and ends with its run."""
+    run_in(ledger, RunState.RUNNING)
+    ledger.freezes.open_freeze("bf-1", DAYS, idle_seconds=600, most_seconds=3600, actor=ANA)
+    database.bare(database.dialect.drop_triggers)
+    for statement in (
+        "CREATE TABLE older AS SELECT * FROM frozen_scope",
+        "ALTER TABLE older DROP COLUMN wave",
+        "DROP TABLE frozen_scope",
+        "ALTER TABLE older RENAME TO frozen_scope",
+        "UPDATE alembic_version SET version_num = '0015'",
+    ):
+        database.bare(lambda conn, told=statement: conn.exec_driver_sql(told))
+    with Ledger.open(url) as today:
+        assert [(one.wave, one.partitions, one.is_open) for one in today.freezes.list("bf-1")] == [(1, DAYS, True)]
+        assert [one.run_id for one in today.freezes.find_freezes(TABLE)] == ["bf-1"]
+        today.runs.move("bf-1", RunState.CANCELLED, actor=ANA)
+        assert today.freezes.find_freezes(TABLE) == ()
+        assert (today.missing_triggers(), today.audit.verify().ok) == ((), True)
 
 
 def test_the_clock_is_the_database_s(ledger: Ledger, monkeypatch: pytest.MonkeyPatch):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from errata.approval.permissions import require_role
 from errata.approval.quorum import require_approvals
@@ -21,11 +22,11 @@ from errata.commands.plan.show import failures_view
 from errata.commands.situation import hint_next_step, suggest_steps
 from errata.delivery.alarms import raise_alarm
 from errata.delivery.payment import pay
-from errata.errors import RunExpired, RunFailed, SourceChanged, StateRefused
+from errata.errors import ErrataError, RunExpired, RunFailed, SourceChanged, StateRefused
 from errata.failpoints import failpoint
 from errata.ledger import ChunkCounts, RunRecord, current_owner
 from errata.ledger.records import map_partitions_to_chunks
-from errata.live_writers.freeze import freeze_partitions, refuse_live_writes
+from errata.live_writers.freeze import enter_wave, find_freeze_setting, freeze_partitions, refuse_live_writes
 from errata.live_writers.rebase import tag_rebases
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
@@ -44,7 +45,7 @@ from errata.worker.attempt import RunJob
 from errata.worker.canary import refuse_rejected_canary
 from errata.worker.determinism import check_determinism
 from errata.worker.ledger_wait import retry_ledger_call
-from errata.worker.loop import is_blocked, work_until_done
+from errata.worker.loop import WAVE_REFUSALS, is_blocked, work_until_done
 from errata.workspace import RunContext, Workspace
 
 S = RunState
@@ -98,13 +99,16 @@ class _Work:
 
 @contextmanager
 def _start(context: RunContext) -> Iterator[RunContext]:
-    """The run, started if it was not, with its partitions frozen if the plan says so."""
+    """The run, started if it was not; what is computed is frozen if the plan says so."""
     run = context.run
     if run.state is S.APPROVED:  # before the freeze blocks any live job
         require_approvals(context, "run")
     with freeze_partitions(context) as just_now:
-        if just_now:  # cooperating live jobs stay out from here on, so one check covers the time since the plan
-            refuse_live_writes(context)
+        for n in just_now:
+            # cooperating live jobs stay out from here on, so one check covers the time since the plan
+            refuse_live_writes(context, n)
+        if run.state is S.APPROVED and context.manifest.chunks:
+            enter_wave(context, 1)
         yield context if run.state is S.RUNNING else replace(context, run=start_run(context))
 
 
@@ -115,12 +119,23 @@ def _compute_and_publish(context: RunContext, work: _Work) -> RunView:
     while (context := context.reload()).run.state not in _COMPUTED_STATES:
         already = False
         with _start(context) as started:
-            with publish_beside(stream):
-                _join_run(started, work)
+            refused = _compute_beside(started, work, stream)
             stream.drain()
+        if refused is not None:
+            raise refused
         if work.max_chunks is not None or not _is_rebased(context):
             break
     return _run_view(context.workspace, context.reload().run, already=already, started=work.started)
+
+
+def _compute_beside(context: RunContext, work: _Work, stream: WaveStream) -> ErrataError | None:
+    """Compute while waves are judged and published; returns why the next wave was not computed, if it was refused."""
+    with publish_beside(stream):
+        try:
+            _join_run(context, work)
+        except WAVE_REFUSALS as refused:
+            return refused  # the waves before it can go
+    return None
 
 
 def _is_rebased(context: RunContext) -> bool:
@@ -169,8 +184,15 @@ def _join_run(context: RunContext, work: _Work) -> RunView:
     try:
         check_determinism(job)
         owner = current_owner(work.owner_name)
+        enter = partial(enter_wave, context) if find_freeze_setting(context) else None
         work_until_done(
-            job, owner, parallel=work.parallel, max_chunks=work.max_chunks, throttle=throttle, health=health
+            job,
+            owner,
+            parallel=work.parallel,
+            max_chunks=work.max_chunks,
+            throttle=throttle,
+            health=health,
+            enter_wave=enter,
         )
     finally:
         progress.close()

@@ -1,76 +1,107 @@
 """`errata run --publish` on a run with waves: judge and publish each wave while later ones are computed.
 
-A thread beside the worker loop looks for the first wave that is computed and not judged, and for the next one that may
-go. A wave that waits for a person holds up those behind it, but no computation; it goes as soon as it is released. The
-thread keeps no state: a process that is killed leaves whole waves, and the next one continues from the ledger.
+Beside the worker loop, one thread judges the waves that are computed and another publishes those that may go, each in
+order. A wave that waits for a person holds up those behind it, but no computation and no verdict; it goes as soon as it
+is released. The threads keep no state: a process that is killed leaves whole waves, and the next one continues from the
+ledger.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 
+from errata.approval.authorization import explain_unreleased
 from errata.commands.publish.publish import publish_run
 from errata.commands.publish.publish_wait import wait_for_turn
 from errata.commands.publish.validate import validate_run
 from errata.errors import ApprovalRefused, NeedsAcceptance, PublishHeld, Rebased, ScopeLocked, StateRefused
 from errata.failpoints import failpoint
+from errata.ledger import RunRecord, WaveRecord
 from errata.model.audit import Actor
 from errata.model.run import FINAL, RunState
 from errata.model.waves import WaveState
-from errata.publishing.waves import find_next_wave, find_stop_reason, turn_view
+from errata.publishing.waves import find_next_wave, turn_view
 from errata.text.exceptions import first_line
-from errata.text.numbers import plural
+from errata.text.numbers import format_moment, plural
 from errata.workspace import Workspace
 
-_POLL_SECONDS = 1.0
-_WAITS = (ApprovalRefused, NeedsAcceptance, PublishHeld, ScopeLocked)
+_POLL_SECONDS = 0.5
+_RETRY_SECONDS = 60.0
+"""How long a wave waits after a refusal, each of which is audited."""
+_WAITS = (ApprovalRefused, PublishHeld, ScopeLocked)
 """What a wave may wait for while the rest is computed: a person, a pause, another publisher."""
 
 
 @dataclass(slots=True)
 class WaveStream:
-    """Judges and publishes the waves of one run, one at a time."""
+    """Judges and publishes the waves of one run, one at a time each."""
 
     workspace: Workspace
     actor: Actor
     run_id: str
+    done: int = 0  # waves that were judged or published
     said: str = ""
+    retry_at: float = 0.0
 
-    def step(self) -> bool:
-        """Judge or publish one wave; False when there is nothing to do now."""
-        run, waves = self.workspace.ledger.runs.get(self.run_id), self.workspace.ledger.waves.list(self.run_id)
+    def judge_next(self) -> bool:
+        """Judge the first wave that is computed and not judged; False when there is none now."""
+        run, waves = self._read()
         if run.state in FINAL or run.state is RunState.PAUSED:
             return False
-        upcoming = find_next_wave(waves)
-        may_go = upcoming is not None and upcoming.state is WaveState.VALIDATED
-        # first: readers should not wait for the verdict on a later wave
-        if upcoming and may_go and not find_stop_reason(self.workspace, run) and self._publish(upcoming.n):
-            return True
         # in order: the rules of the whole run add up what was measured before
-        judgeable = takewhile(lambda one: one.state is not WaveState.COMPUTING, waves)
-        staged = next((one for one in judgeable if one.state is WaveState.STAGED), None)
-        return staged is not None and self._judge(staged.n)
-
-    def _judge(self, n: int) -> bool:
-        try:
-            validate_run(self.workspace, self.actor, self.run_id, {}, wave=n)
-        except Rebased as live_won:
-            self._say(live_won.message)  # its chunks are computed again
-        except NeedsAcceptance as waits:
-            self._say(f"wave {n} waits: {waits.message}")
-        except StateRefused as busy:
-            if busy.fields.get("found") != RunState.PUBLISHING:
-                raise
-            self._say(f"wave {n} is judged when the wave that another process publishes is out")
+        computed = takewhile(lambda one: one.state is not WaveState.COMPUTING, waves)
+        staged = next((one for one in computed if one.state is WaveState.STAGED), None)
+        if staged is None:
             return False
+        try:
+            validate_run(self.workspace, self.actor, self.run_id, {}, wave=staged.n)
+        except Rebased as live_won:
+            self.workspace.narrate(live_won.message)  # its chunks are computed again
+        except NeedsAcceptance as waits:
+            self.workspace.narrate(f"wave {staged.n} waits: {waits.message}")
+        except StateRefused:
+            if not self._has_moved(staged):
+                raise
+            return True
         failpoint("waves.after_verdict")
+        self.done += 1
         return True
 
-    def _publish(self, n: int) -> bool:
+    def publish_next(self) -> bool:
+        """Publish the next wave if it may go now; False when it may not."""
+        run, waves = self._read()
+        upcoming = find_next_wave(waves)
+        if run.state in FINAL or run.state is RunState.PAUSED or time.monotonic() < self.retry_at:
+            return False
+        if upcoming is None or upcoming.state is not WaveState.VALIDATED:
+            return False
+        # looked up first, because a publication that is refused is audited, and this asks again all the time
+        if waits := self._explain_wait(run, waves, upcoming):
+            self._say(f"wave {upcoming.n} waits: {waits}")
+            return False
+        return self._publish(upcoming)
+
+    def _read(self) -> tuple[RunRecord, tuple[WaveRecord, ...]]:
+        ledger = self.workspace.ledger
+        return ledger.read_together(lambda: (ledger.runs.get(self.run_id), ledger.waves.list(self.run_id)))
+
+    def _explain_wait(self, run: RunRecord, waves: tuple[WaveRecord, ...], upcoming: WaveRecord) -> str:
+        """What a wave that passed its gate waits for; empty if for nothing."""
+        context = self.workspace.open_run(self.run_id, self.actor)
+        turn = turn_view(self.workspace, run, context.manifest, waves)
+        if turn is not None and turn.stopped:
+            return turn.stopped
+        if turn is not None and turn.not_before:
+            return f"the pause of {turn.pause} after the last wave ends {format_moment(turn.not_before)} UTC"
+        return explain_unreleased(context.narrow(upcoming.n))
+
+    def _publish(self, upcoming: WaveRecord) -> bool:
+        n = upcoming.n
         try:
             done = publish_run(self.workspace, self.actor, self.run_id, None, by_itself=True)
         except Rebased as live_won:
@@ -78,10 +109,20 @@ class WaveStream:
             return True
         except _WAITS as waits:
             self._say(f"wave {n} waits: {waits.message}")
+            self.retry_at = time.monotonic() + _RETRY_SECONDS
             return False
+        except StateRefused:
+            if not self._has_moved(upcoming):
+                raise
+            return True
         self._say(f"wave {n} of {len(done.waves)} is visible: {plural(len(done.partitions), 'partition')}")
         failpoint("waves.between")
+        self.done += 1
         return True
+
+    def _has_moved(self, seen: WaveRecord) -> bool:
+        """Whether another process has judged or published the wave since it was seen."""
+        return self._read()[1][seen.n - 1].state is not seen.state
 
     def _say(self, text: str) -> None:
         if text != self.said:
@@ -90,16 +131,18 @@ class WaveStream:
 
     def drain(self) -> bool:
         """Judge and publish everything that may go, with the pauses between waves; whether anything was done."""
-        context = self.workspace.open_run(self.run_id, self.actor)
-        has_done = False
-        while (is_step := self.step()) or self._is_only_paused():
-            has_done |= is_step
+        context, before = self.workspace.open_run(self.run_id, self.actor), self.done
+        with publish_beside(self):
+            pass
+        while self._is_only_paused():
             wait_for_turn(context)
-        return has_done
+            with publish_beside(self):
+                pass
+        return self.done > before
 
     def _is_only_paused(self) -> bool:
         """Whether the next wave waits for nothing but the pause after the last one."""
-        run, waves = self.workspace.ledger.runs.get(self.run_id), self.workspace.ledger.waves.list(self.run_id)
+        run, waves = self._read()
         upcoming = find_next_wave(waves)
         manifest = self.workspace.ledger.runs.manifest(self.run_id, self.actor)
         turn = turn_view(self.workspace, run, manifest, waves)
@@ -107,28 +150,65 @@ class WaveStream:
         return can_go and turn is not None and turn.not_before is not None and not turn.stopped
 
 
+@dataclass(slots=True)
+class _Threads:
+    """The two threads of a stream and what they tell each other."""
+
+    stream: WaveStream
+    given_up: threading.Event = field(default_factory=threading.Event)
+    computed: threading.Event = field(default_factory=threading.Event)  # no wave is added to those to judge
+    judged: threading.Event = field(default_factory=threading.Event)  # no wave is added to those to publish
+    verdict: threading.Event = field(default_factory=threading.Event)  # there is one: look again
+    failures: list[BaseException] = field(default_factory=list)
+
+    def judge(self) -> None:
+        self._repeat(self.stream.judge_next, self.computed, lambda: self.computed.wait(_POLL_SECONDS))
+        self.judged.set()
+        self.verdict.set()
+
+    def publish(self) -> None:
+        def wait() -> None:
+            self.verdict.wait(_POLL_SECONDS)
+            self.verdict.clear()
+
+        self._repeat(self.stream.publish_next, self.judged, wait)
+
+    def _repeat(self, act: Callable[[], bool], last: threading.Event, wait: Callable[[], object]) -> None:
+        try:
+            while not self.given_up.is_set():
+                is_last = last.is_set()  # before the look, which then sees everything
+                if act():
+                    self.verdict.set()
+                elif is_last:
+                    return
+                else:
+                    wait()
+        except BaseException as error:  # noqa: BLE001  raised again in the caller
+            self.failures.append(error)
+            self.stream.workspace.narrate(f"no further wave goes out, and started chunks finish: {first_line(error)}")
+
+
 @contextmanager
 def publish_beside(stream: WaveStream) -> Iterator[None]:
-    """Judge and publish waves in a thread of their own while the caller computes; raises what went wrong there."""
-    stop = threading.Event()
-    failures: list[BaseException] = []
+    """Judge and publish waves in threads of their own while the caller works; raises what went wrong there.
 
-    def work() -> None:
-        try:
-            while not stop.is_set():
-                if not stream.step():
-                    stop.wait(_POLL_SECONDS)
-        except BaseException as error:  # noqa: BLE001  raised again in the caller
-            failures.append(error)
-            stream.workspace.narrate(f"no further wave goes out, and started chunks finish: {first_line(error)}")
-
-    thread = threading.Thread(target=work, name="waves", daemon=True)
-    thread.start()
+    When the caller is done, all that may go without a wait goes first. When the caller fails, a verdict or a
+    publication that has begun ends first: it holds locks, and its outcome has to be recorded.
+    """
+    both = _Threads(stream)
+    threads = [
+        threading.Thread(target=act, name=f"waves-{act.__name__}", daemon=True) for act in (both.judge, both.publish)
+    ]
+    for thread in threads:
+        thread.start()
     try:
         yield
+    except BaseException:
+        both.given_up.set()
+        raise
     finally:
-        # a publication that has begun ends first: it holds locks, and its outcome has to be recorded
-        stop.set()
-        thread.join()
-    if failures:
-        raise failures[0]
+        both.computed.set()
+        for thread in threads:
+            thread.join()
+    if both.failures:
+        raise both.failures[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from errata.approval.break_glass import find_last_break_glass
@@ -21,6 +22,7 @@ from errata.commands.situation import (
     find_successor,
     find_warnings_to_accept,
     focus_for_step,
+    goes_by_itself,
 )
 from errata.delivery.run_recovery import derive_run_recovery, list_recovery_items, recovery_lines
 from errata.gate.row_accounts import list_adopted_attempts
@@ -74,7 +76,7 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         next_run, manifest, counts=counts, states=states, quorum=quorum, turn=turn, live_writes=live_writes,
         set_back=set_back, last_move=find_last_move(workspace, run), chunks=chunks,
         open_warnings=find_warnings_to_accept(workspace, next_run), successor=find_successor(workspace, run),
-        campaign=campaign, owes=suggest_payment(open_items, run.run_id),
+        campaign=campaign, owes=suggest_payment(open_items, run.run_id), goes_by_itself=goes_by_itself(context),
     )  # fmt: skip
     return StatusView(
         run_id=run.run_id,
@@ -130,8 +132,19 @@ def _list_unfinished(publications: Iterable[PublicationRecord]) -> Iterator[str]
 
 
 def _open_freeze_view(workspace: Workspace, run: RunRecord) -> FreezeView | None:
-    found = workspace.ledger.freezes.find_freeze(run.run_id)
-    return freeze_view(workspace, found) if found and found.is_open else None
+    """What is frozen of the run: of all its waves, from the first to be frozen to the last to end."""
+    held = [one for one in workspace.ledger.freezes.list(run.run_id) if one.is_open]
+    if not held:
+        return None
+    names = {name for one in held for name in one.partitions}
+    first = min(held, key=lambda one: one.opened_at)
+    whole = replace(
+        first,
+        partitions=tuple(name for name in run.partitions if name in names),
+        lease_until=max(one.lease_until for one in held),
+        most_until=max(one.most_until for one in held),
+    )
+    return freeze_view(workspace, whole)
 
 
 _CHUNK_WORDS = {

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from errata.ledger.privacy.pseudonyms import PersonalJson, PersonName, SealedText
 
-KNOWN_VERSIONS = ("0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015")
+KNOWN_VERSIONS = ("0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015", "0016")
 LATEST_VERSION = KNOWN_VERSIONS[-1]
 
 PARTIAL_INDEXES = {
@@ -392,6 +392,7 @@ frozen_scope = Table(
     "frozen_scope",
     metadata,
     Column("run_id", Text, ForeignKey("run.run_id"), primary_key=True),
+    Column("wave", Integer, primary_key=True, autoincrement=False),
     Column("table_name", Text, nullable=False),
     Column("partitions", Text, nullable=False),  # those not published yet
     Column("person", PersonName, nullable=False),

@@ -107,7 +107,7 @@ _FIXED_COLUMNS = {
     "hazard": "pub_id table_name snapshot_id opened_at",
     "hold": "hold_id run_id n wave consumer table_name partitions snapshot_id acknowledge on_timeout opened_at "
     "notice_until until",
-    "frozen_scope": "run_id table_name opened_at most_until",
+    "frozen_scope": "run_id wave table_name opened_at most_until",
     "live_write": "token table_name partitions owner started_at",
     "campaign": "campaign_id digest product planned_by reason planned_at valid_until supersedes",
     "outbox_item": "item_id key queue effect event consumer run_id pub_id table_name partitions payload at",
@@ -395,8 +395,8 @@ _TABLE_CONSTRAINTS = (
         "frozen_scope",
         "insert",
         "NEW.granted_at IS NOT NULL OR NEW.lease_until > NEW.most_until OR"
-        " EXISTS (SELECT 1 FROM frozen_scope WHERE run_id = NEW.run_id)",
-        "a run has one, which is granted later",
+        " EXISTS (SELECT 1 FROM frozen_scope WHERE run_id = NEW.run_id AND wave = NEW.wave)",
+        "a wave has one, which is granted later",
     ),
     Constraint(
         "frozen_scope_bounded",

@@ -22,10 +22,11 @@ from errata.ledger.records import CandidateRecord, CandidateState, RunRecord, Ve
 from errata.ledger.schema.definition import candidate, measurement, verdict
 from errata.ledger.schema.trigger_rules import CANDIDATE_MOVES
 from errata.ledger.store.base import Refusal, Store, build_record, find_run, move_run, require_state, to_json_text
+from errata.ledger.store.freeze_end import lift_freeze
 from errata.ledger.store.wave_states import find_waves, follow_waves
 from errata.model.audit import Actor
 from errata.model.refs import candidate_branch
-from errata.model.run import RunState, find_judged_state
+from errata.model.run import FREEZE_END_STATES, RunState, find_judged_state
 from errata.model.waves import BLOCKED, WaveState
 from errata.ports.measure import Measurement
 
@@ -37,8 +38,11 @@ _CAN_VALIDATE = (
     RunState.REJECTED,
     RunState.NEEDS_ACCEPTANCE,
     RunState.VALIDATED,
+    RunState.PUBLISHING,  # one wave is judged while another is published
     RunState.PART_PUBLISHED,
 )
+_BY_WAVE = frozenset({RunState.RUNNING, RunState.PAUSED, RunState.FAILED, RunState.PUBLISHING})
+"""States of a run that say nothing about the wave that is judged."""
 _CAN_JUDGE = frozenset({WaveState.STAGED, WaveState.PART_PUBLISHED, WaveState.VALIDATED}) | BLOCKED
 
 
@@ -60,7 +64,10 @@ class Candidates(Store):
         """
 
         def work(tx: Tx) -> CandidateRecord:
-            require_state(find_run(tx.conn, run_id), _CAN_VALIDATE, "candidate.intended")
+            run = find_run(tx.conn, run_id)
+            require_state(run, _CAN_VALIDATE, "candidate.intended")
+            if run.state is RunState.PUBLISHING:
+                _require_judgeable(run, find_waves(tx.conn, run), n=0, detail=detail or {})
             last = tx.conn.execute(select(func.max(candidate.c.n)).where(candidate.c.run_id == run_id)).scalar()
             n = (last or 0) + 1
             body = {"n": n, "branch": branch or candidate_branch(run_id, n, digest), "digest": digest}
@@ -181,7 +188,7 @@ class Candidates(Store):
                 "n": n, "passed": passed, "snapshot_id": made.snapshot_id, "thresholds_digest": thresholds_digest,
                 "checks_digest": digest_of(current_registry().conceal_for_row(to_plain(list(checks)))),
             }  # fmt: skip
-            _require_computed(run, waves, made)
+            _require_judgeable(run, waves, n=made.n, detail=made.detail)
             to = judged
             if changes_table:
                 to = follow_waves(run.state, [_judge_wave(wave, made, judged) for wave in waves])
@@ -191,6 +198,10 @@ class Candidates(Store):
                 "thresholds_digest": thresholds_digest, "person": actor.person, "at": tx.at, "audit_seq": seq,
             }  # fmt: skip
             tx.conn.execute(verdict.insert(), row)
+            if judged in FREEZE_END_STATES and to not in FREEZE_END_STATES:
+                lift_freeze(
+                    tx, run_id, actor, f"a wave is {judged.value}"
+                )  # no later wave goes before a person decides
             found = _find_latest_verdict(tx.conn, run_id)
             if found is None:
                 raise NotFound(f"the verdict on {run_id} was not kept")
@@ -217,15 +228,12 @@ def abandon_candidates(tx: Tx, run_id: str, actor: Actor, why: str, partitions: 
             _move_candidate(tx, known, CandidateState.ABANDONED, actor, {}, why)
 
 
-def _require_computed(run: RunRecord, waves: Sequence[WaveRecord], made: CandidateRecord) -> None:
-    """Refuse a verdict on a candidate while one of its waves is computed, or after all of them are out."""
-    mine = [wave for wave in waves if covers(made.detail, wave.partitions)]
-    if not any(wave.state in _CAN_JUDGE for wave in mine):
-        expected = [
-            state for state in _CAN_VALIDATE if state not in (RunState.RUNNING, RunState.PAUSED, RunState.FAILED)
-        ]
-        require_state(run, expected, "validate")
-        raise Refusal(_not_judgeable_error(made), run_id=run.run_id, action="validate", body={"n": made.n})
+def _require_judgeable(run: RunRecord, waves: Sequence[WaveRecord], *, n: int, detail: Mapping[str, Any]) -> None:
+    """Refuse a candidate while its waves are computed or published, or after all of them are out."""
+    if any(wave.state in _CAN_JUDGE for wave in waves if covers(detail, wave.partitions)):
+        return
+    require_state(run, [state for state in _CAN_VALIDATE if state not in _BY_WAVE], "validate")
+    raise Refusal(_not_judgeable_error(run.run_id, n), run_id=run.run_id, action="validate", body={"n": n})
 
 
 def _judge_wave(wave: WaveRecord, made: CandidateRecord, judged: RunState) -> WaveState:
@@ -294,12 +302,12 @@ def _not_made_error(known: CandidateRecord) -> StateRefused:
     )
 
 
-def _not_judgeable_error(known: CandidateRecord) -> StateRefused:
+def _not_judgeable_error(run_id: str, n: int) -> StateRefused:
     return StateRefused(
-        f"a verdict on candidate {known.n} of {known.run_id} was refused; expected a candidate of a whole wave that is"
-        " computed and not published",
+        f"a verdict on candidate {n} of {run_id} was refused; expected a candidate of a whole wave that is computed and"
+        " not published",
         state="nothing was changed",
-        hint=f"errata validate {known.run_id}",
+        hint=f"errata validate {run_id}",
     )
 
 

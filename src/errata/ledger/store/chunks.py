@@ -63,13 +63,14 @@ class Chunks(Store):
         after_loss: Callable[[FailedAttempt], ChunkOutcome] = _requeue,
         max_running: int | None = None,
         in_order: bool = False,
+        up_to_wave: int | None = None,
     ) -> AttemptRecord | None:
         """Claim the next chunk that may start, after applying ``after_loss`` to chunks whose worker is gone.
 
-        With ``in_order`` a chunk starts only when all chunks before it are done. None when no chunk can start now, or
-        the run is not running.
+        With ``in_order`` a chunk starts only when all chunks before it are done; ``up_to_wave`` leaves out later waves.
+        None when no chunk can start now, or the run is not running.
         """
-        rules = _ClaimRules(run_id, is_dead, max_running, in_order)
+        rules = _ClaimRules(run_id, is_dead, max_running, in_order, up_to_wave)
         # only a hint: the same rules decide again inside the write transaction
         if not self._read(lambda conn: rules.has_work(conn, self._database.clock(conn)[1])):
             return None
@@ -86,6 +87,16 @@ class Chunks(Store):
             return None if chosen is None else _begin_attempt(tx, chosen, owner, lease_seconds, actor)
 
         return self._write(actor, work)
+
+    def find_next_wave(self, run_id: str, *, in_order: bool = False) -> int | None:
+        """The wave of the chunk that would be claimed next; None if none can start now."""
+        rules = _ClaimRules(run_id, is_owner_dead, None, in_order)
+
+        def work(conn: Connection) -> int | None:
+            found = rules.find_next_chunk(conn, self._database.clock(conn)[1])
+            return None if found is None else int(found.wave)
+
+        return self._read(work)
 
     def heartbeat(self, attempt: AttemptRecord, lease_seconds: float) -> bool:
         """Renew the lease; False when the chunk was taken over or the attempt has ended."""
@@ -203,8 +214,16 @@ class Chunks(Store):
 class _ClaimRules:
     """Which chunk may start now, and which running chunks have lost their worker."""
 
-    def __init__(self, run_id: str, is_dead: Callable[[Owner], bool], max_running: int | None, in_order: bool) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        is_dead: Callable[[Owner], bool],
+        max_running: int | None,
+        in_order: bool,
+        up_to_wave: int | None = None,
+    ) -> None:
         self._run_id = run_id
+        self._up_to_wave = up_to_wave
         self._is_dead = is_dead
         self._max_running = max_running
         self._in_order = in_order
@@ -233,11 +252,15 @@ class _ClaimRules:
         passed = self._has_canary_passed(conn)
         if self._in_order:
             first = self._find_first_undone(conn)
+            if first is not None and self._up_to_wave is not None and first.wave > self._up_to_wave:
+                return None
             ready = first is not None and first.state == ChunkState.PENDING and (passed or first.wave == 0)
             return first if ready and first is not None and first.not_before <= now_ms else None
         query = select_chunks(self._run_id, ChunkState.PENDING)
         if not passed:
             query = query.where(chunk_table.c.wave == 0)
+        if self._up_to_wave is not None:
+            query = query.where(chunk_table.c.wave <= self._up_to_wave)
         return conn.execute(query.where(chunk_table.c.not_before <= now_ms).limit(1)).first()
 
     def _count_running(self, conn: Connection) -> int:

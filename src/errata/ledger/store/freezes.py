@@ -1,4 +1,4 @@
-"""Freezes of runs, and leases of live jobs that ask before they write.
+"""Freezes of waves, and leases of live jobs that ask before they write.
 
 Both sides decide in write transactions, of which there is one at a time: a live job gets a lease only where nothing is
 frozen, and a freeze is granted only where no live job holds a lease. Between these two a freeze is *open*: new live
@@ -32,6 +32,7 @@ _CAN_FREEZE = (
     S.REJECTED,
     S.NEEDS_ACCEPTANCE,
     S.VALIDATED,
+    S.PUBLISHING,  # one wave is judged while another is published
     S.PART_PUBLISHED,
 )
 
@@ -40,9 +41,16 @@ class LiveWrites(Store):
     """Freezes, and the leases of live writers."""
 
     def open_freeze(
-        self, run_id: str, partitions: Sequence[str], *, idle_seconds: float, most_seconds: float, actor: Actor
+        self,
+        run_id: str,
+        partitions: Sequence[str],
+        *,
+        idle_seconds: float,
+        most_seconds: float,
+        actor: Actor,
+        wave: int = 1,
     ) -> FreezeRecord:
-        """Open a freeze, which refuses new live writers, or renew an open one.
+        """Open the freeze of a wave, which refuses new live writers, or renew an open one.
 
         A freeze that lapsed or ended is opened again within the time limit set when it was first opened. After that
         limit the record is returned unchanged and is not open.
@@ -51,28 +59,31 @@ class LiveWrites(Store):
         def work(tx: Tx) -> FreezeRecord:
             run = find_run(tx.conn, run_id)
             require_state(run, _CAN_FREEZE, "freeze.opened")
-            known = _find_freeze_row(tx.conn, run_id)
+            known = _find_freeze_row(tx.conn, run_id, wave)
             most = known.most_until if known else tx.now_ms + int(most_seconds * 1000)
             until = min(tx.now_ms + int(idle_seconds * 1000), most)
             if known is not None and (_is_open(known, tx.now_ms) or most <= tx.now_ms):
                 if _is_open(known, tx.now_ms):
-                    _update_freeze(tx, run_id, lease_until=until)
-                return _freeze_from_row(tx.conn.execute(_select_freeze(run_id)).one(), tx.now_ms)
-            body = {"table": run.table, "partitions": list(partitions), "until_ms": until, "most_until_ms": most}
+                    _update_freeze(tx, known, lease_until=until)
+                return _freeze_from_row(tx.conn.execute(_select_freezes(run_id, wave)).one(), tx.now_ms)
+            body = {
+                "wave": wave, "table": run.table, "partitions": list(partitions), "until_ms": until,
+                "most_until_ms": most,
+            }  # fmt: skip
             seq = append_entry(tx, actor, "freeze.opened", run_id, body).seq
             values = {"partitions": to_json_text(list(partitions)), "person": actor.person, "lease_until": until}
             values |= {"granted_at": None, "ended_at": None, "audit_seq": seq}
             if known is None:
-                first = {"run_id": run_id, "table_name": run.table, "opened_at": tx.at, "most_until": most}
-                tx.conn.execute(frozen_scope.insert(), values | first)
+                first = {"run_id": run_id, "wave": wave, "table_name": run.table, "opened_at": tx.at}
+                tx.conn.execute(frozen_scope.insert(), values | first | {"most_until": most})
             else:
-                _update_freeze(tx, run_id, **values)
-            return _freeze_from_row(tx.conn.execute(_select_freeze(run_id)).one(), tx.now_ms)
+                _update_freeze(tx, known, **values)
+            return _freeze_from_row(tx.conn.execute(_select_freezes(run_id, wave)).one(), tx.now_ms)
 
         return self._write(actor, work)
 
     def grant_freeze(
-        self, run_id: str, actor: Actor, is_dead: Callable[[Owner], bool] = is_owner_dead
+        self, run_id: str, actor: Actor, is_dead: Callable[[Owner], bool] = is_owner_dead, *, wave: int = 1
     ) -> tuple[LiveWriteRecord, ...]:
         """Grant an open freeze if no live writer is left; returns the live writers it still waits for.
 
@@ -80,7 +91,7 @@ class LiveWrites(Store):
         """
 
         def work(tx: Tx) -> tuple[LiveWriteRecord, ...]:
-            row = _find_freeze_row(tx.conn, run_id)
+            row = _find_freeze_row(tx.conn, run_id, wave)
             if row is None or not _is_open(row, tx.now_ms):
                 return ()
             found = _load_live_writes(tx.conn, row.table_name, parse_texts(row.partitions))
@@ -90,21 +101,20 @@ class LiveWrites(Store):
                 tx.conn.execute(live_write.delete().where(gone))
             writing = tuple(one for one in found if one not in over)
             if not writing and row.granted_at is None:
-                seq = append_entry(tx, actor, "freeze.granted", run_id, {"taken_back": len(over)}).seq
-                _update_freeze(tx, run_id, granted_at=tx.at, audit_seq=seq)
+                seq = append_entry(tx, actor, "freeze.granted", run_id, {"wave": wave, "taken_back": len(over)}).seq
+                _update_freeze(tx, row, granted_at=tx.at, audit_seq=seq)
             return writing
 
         return self._write(actor, work)
 
-    def renew_freeze(self, run_id: str, idle_seconds: float) -> bool:
-        """Renew an open freeze; False when it lapsed, ended or was never opened."""
+    def renew_freezes(self, run_id: str, idle_seconds: float) -> bool:
+        """Renew the open freezes of a run; False when all lapsed or ended, or it never had one."""
 
         def work(tx: Tx) -> bool:
-            row = _find_freeze_row(tx.conn, run_id)
-            if row is None or not _is_open(row, tx.now_ms):
-                return False
-            _update_freeze(tx, run_id, lease_until=min(tx.now_ms + int(idle_seconds * 1000), row.most_until))
-            return True
+            held = [row for row in tx.conn.execute(_select_freezes(run_id)).all() if _is_open(row, tx.now_ms)]
+            for row in held:
+                _update_freeze(tx, row, lease_until=min(tx.now_ms + int(idle_seconds * 1000), row.most_until))
+            return bool(held)
 
         return self._database.write(work)
 
@@ -112,12 +122,12 @@ class LiveWrites(Store):
         """Allow live jobs to write these partitions again (default: all); does nothing where nothing is frozen."""
         self._write(actor, lambda tx: lift_freeze(tx, run_id, actor, because, partitions))
 
-    def find_freeze(self, run_id: str) -> FreezeRecord | None:
-        """The freeze of a run, open or not; None when it never had one."""
+    def list(self, run_id: str) -> tuple[FreezeRecord, ...]:
+        """The freezes of a run by wave, open or not."""
 
-        def work(conn: Connection) -> FreezeRecord | None:
-            row = _find_freeze_row(conn, run_id)
-            return None if row is None else _freeze_from_row(row, self._database.clock(conn)[1])
+        def work(conn: Connection) -> tuple[FreezeRecord, ...]:
+            now_ms = self._database.clock(conn)[1]
+            return tuple(_freeze_from_row(row, now_ms) for row in conn.execute(_select_freezes(run_id)))
 
         return self._read(work)
 
@@ -187,12 +197,13 @@ class LiveWrites(Store):
         return self._read(lambda conn: _load_live_writes(conn, table, ()))
 
 
-def _select_freeze(run_id: str) -> Select[Any]:
-    return select(frozen_scope).where(frozen_scope.c.run_id == run_id)
+def _select_freezes(run_id: str, wave: int | None = None) -> Select[Any]:
+    query = select(frozen_scope).where(frozen_scope.c.run_id == run_id).order_by(frozen_scope.c.wave)
+    return query if wave is None else query.where(frozen_scope.c.wave == wave)
 
 
-def _find_freeze_row(conn: Connection, run_id: str) -> Row[Any] | None:
-    found: Row[Any] | None = conn.execute(_select_freeze(run_id)).first()
+def _find_freeze_row(conn: Connection, run_id: str, wave: int) -> Row[Any] | None:
+    found: Row[Any] | None = conn.execute(_select_freezes(run_id, wave)).first()
     return found
 
 
@@ -201,8 +212,9 @@ def _find_live_write_row(conn: Connection, token: str) -> Row[Any] | None:
     return found
 
 
-def _update_freeze(tx: Tx, run_id: str, **values: Any) -> None:
-    tx.conn.execute(frozen_scope.update().where(frozen_scope.c.run_id == run_id).values(values))
+def _update_freeze(tx: Tx, row: Row[Any], **values: Any) -> None:
+    own = (frozen_scope.c.run_id == row.run_id) & (frozen_scope.c.wave == row.wave)
+    tx.conn.execute(frozen_scope.update().where(own).values(values))
 
 
 def _is_open(row: Row[Any], now_ms: int) -> bool:
@@ -220,7 +232,7 @@ def _load_open_freezes(
     query = (
         select(frozen_scope)
         .where(frozen_scope.c.table_name == table, frozen_scope.c.ended_at.is_(None))
-        .order_by(frozen_scope.c.run_id)
+        .order_by(frozen_scope.c.run_id, frozen_scope.c.wave)
     )
     found = [_freeze_from_row(row, now_ms) for row in conn.execute(query) if _is_open(row, now_ms)]
     return tuple(one for one in found if _has_overlap(one.partitions, partitions))

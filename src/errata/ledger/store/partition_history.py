@@ -68,6 +68,11 @@ def find_current(conn: Connection, table: str, partitions: Collection[str] | Non
 
 def find_partition_states(conn: Connection, run: RunRecord) -> dict[str, PartitionState]:
     """State of each partition of the run."""
+    return dict.fromkeys(run.partitions, PartitionState.UNPUBLISHED) | find_touched_states(conn, run)
+
+
+def find_touched_states(conn: Connection, run: RunRecord) -> dict[str, PartitionState]:
+    """State of each partition that the run has published; the others are unpublished."""
     touched = select(acceptance.c.partition).where(acceptance.c.run_id == run.run_id)
     where = (acceptance.c.table_name == run.table) & acceptance.c.partition.in_(touched)
     columns = (acceptance.c.seq, acceptance.c.partition, acceptance.c.run_id, acceptance.c.stands_on)
@@ -75,15 +80,11 @@ def find_partition_states(conn: Connection, run: RunRecord) -> dict[str, Partiti
     found = conn.execute(select(*columns).where(where).order_by(acceptance.c.seq)).tuples().all()
     rows = {seq: (run_id, stands_on) for seq, _, run_id, stands_on in found}
     newest = {partition: seq for seq, partition, _, _ in found}
-    return {partition: _find_partition_state(rows, newest.get(partition), run.run_id) for partition in run.partitions}
+    return {partition: _find_partition_state(rows, top, run.run_id) for partition, top in newest.items()}
 
 
-def _find_partition_state(
-    rows: Mapping[int, tuple[str | None, int | None]], top: int | None, run_id: str
-) -> PartitionState:
+def _find_partition_state(rows: Mapping[int, tuple[str | None, int | None]], top: int, run_id: str) -> PartitionState:
     """State of the partition whose newest row is ``top``; ``rows`` has the run of each row, and the row below it."""
-    if top is None:
-        return PartitionState.UNPUBLISHED
     current, under = rows[top]
     if current == run_id:
         return PartitionState.ACCEPTED

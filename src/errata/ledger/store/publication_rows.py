@@ -34,13 +34,19 @@ def select_open_publications(table: str | None, run_id: str | None) -> Select[An
 
 def load_publications(conn: Connection, query: Select[Any]) -> tuple[PublicationRecord, ...]:
     """The publications that the query selects."""
-    return tuple(_publication_from_row(row, _load_details(conn, row.pub_id)) for row in conn.execute(query).all())
+    rows = conn.execute(query).all()
+    details = _load_details(conn, query) if rows else {}
+    return tuple(_publication_from_row(row, tuple(details.get(row.pub_id, ()))) for row in rows)
 
 
-def _load_details(conn: Connection, pub_id: str) -> tuple[str, ...]:
-    table = publication_detail
-    query = select(table.c.part_digest).where(table.c.pub_id == pub_id).order_by(table.c.n)
-    return tuple(conn.execute(query).scalars())
+def _load_details(conn: Connection, query: Select[Any]) -> dict[str, list[str]]:
+    """Digests of the details of the publications that the query selects, in the order they were recorded."""
+    table, chosen = publication_detail, query.with_only_columns(publication.c.pub_id).order_by(None)
+    of_them = select(table.c.pub_id, table.c.part_digest).where(table.c.pub_id.in_(chosen)).order_by(table.c.n)
+    found: dict[str, list[str]] = {}
+    for pub_id, digest in conn.execute(of_them).tuples():
+        found.setdefault(pub_id, []).append(digest)
+    return found
 
 
 def _publication_from_row(row: Row[Any], details: tuple[str, ...]) -> PublicationRecord:

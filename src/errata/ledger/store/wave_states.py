@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, case, select
 
 from errata.ledger.records import CandidateState, PartitionState, RunRecord, WaveRecord, covers
 from errata.ledger.schema.definition import candidate, chunk, publication, verdict
 from errata.ledger.store.base import Store, find_run, parse_texts
-from errata.ledger.store.partition_history import find_partition_states
+from errata.ledger.store.partition_history import find_touched_states
 from errata.model.run import JUDGED, ChunkState, PublicationState, RunState, find_judged_state
 from errata.model.waves import WaveState, derive_run_state, derive_wave_state, wave_of_chunk
 
@@ -41,32 +41,38 @@ def find_waves(conn: Connection, run: RunRecord) -> tuple[WaveRecord, ...]:
     ).all()
     # a partition that was computed again belongs to its newest chunk, and to the wave it always was in
     wave_of: dict[str, int] = {}
-    held: dict[str, str] = {}
-    for row in rows:
-        for name in parse_texts(row.partitions):
-            wave_of.setdefault(name, wave_of_chunk(row.wave))
-            held[name] = row.state
-    states = find_partition_states(conn, run)
+    undone = set(run.partitions)
+    held = [(row, parse_texts(row.partitions)) for row in rows]
+    for row, names in held:
+        (undone.difference_update if row.state == ChunkState.DONE.value else undone.update)(names)
+    for row, names in reversed(held):
+        wave_of |= dict.fromkeys(names, wave_of_chunk(row.wave))
+    touched = find_touched_states(conn, run)
     open_partitions = _find_open_partitions(conn, run.run_id)
     judged = _load_judged(conn, run.run_id)
     found: dict[int, list[str]] = {}
     for name in run.partitions:
         found.setdefault(wave_of.get(name, 1), []).append(name)
     waves = tuple(
-        _build_wave(n, tuple(names), held, states, judged, open_partitions) for n, names in sorted(found.items())
+        _build_wave(n, tuple(names), undone, touched, judged, open_partitions) for n, names in sorted(found.items())
     )
-    return (_follow_run(waves[0], run.state, states, open_partitions),) if len(waves) == 1 else waves
+    return (_follow_run(waves[0], run.state, touched, open_partitions),) if len(waves) == 1 else waves
+
+
+def _list_states(names: Collection[str], touched: Mapping[str, PartitionState]) -> set[str]:
+    """The states that these partitions have."""
+    return {one.value if one else PartitionState.UNPUBLISHED.value for one in set(map(touched.get, names))}
 
 
 def _follow_run(
-    only: WaveRecord, state: RunState, states: Mapping[str, PartitionState], open_partitions: Collection[str]
+    only: WaveRecord, state: RunState, touched: Mapping[str, PartitionState], open_partitions: Collection[str]
 ) -> WaveRecord:
     """The only wave of a run, as far as the run is."""
     judged = state if state in JUDGED else RunState.VALIDATED if state in _AFTER_GATE else None
     found = derive_wave_state(
         is_computed=judged is not None or state is RunState.STAGED,
         judged=judged,
-        partitions=(one.value for one in states.values()),
+        partitions=_list_states(only.partitions, touched),
         is_publishing=bool(open_partitions),
     )
     if found is WaveState.VALIDATED and state is RunState.PART_PUBLISHED:
@@ -85,8 +91,8 @@ def has_rejected_wave(conn: Connection, run_id: str) -> bool:
 def _build_wave(
     n: int,
     names: tuple[str, ...],
-    held: Mapping[str, str],
-    states: Mapping[str, PartitionState],
+    undone: Collection[str],
+    touched: Mapping[str, PartitionState],
     judged: Collection[tuple[Row[Any], Mapping[str, Any]]],
     open_partitions: Collection[str],
 ) -> WaveRecord:
@@ -94,9 +100,9 @@ def _build_wave(
     newest = next((row for row, detail in judged if covers(detail, scope)), None)
     verdict_state = _find_verdict_state(newest) if newest else None
     state = derive_wave_state(
-        is_computed=all(held.get(name) == ChunkState.DONE.value for name in names),
+        is_computed=scope.isdisjoint(undone),
         judged=verdict_state,
-        partitions=(states[name].value for name in names),
+        partitions=_list_states(names, touched),
         is_publishing=not scope.isdisjoint(open_partitions),
     )
     return WaveRecord(
@@ -110,7 +116,6 @@ def _build_wave(
 
 
 def _find_verdict_state(judged: Row[Any]) -> RunState:
-    # thousands of checks, and they only matter where one of them did not pass
     checks = () if judged.passed else json.loads(judged.checks)
     return find_judged_state(checks, passed=bool(judged.passed))
 
@@ -118,8 +123,10 @@ def _find_verdict_state(judged: Row[Any]) -> RunState:
 def _load_judged(conn: Connection, run_id: str) -> list[tuple[Row[Any], Mapping[str, Any]]]:
     """Verdicts on candidates that may still be published, each with the detail of its candidate, newest first."""
     usable = (candidate.c.run_id == verdict.c.run_id) & (candidate.c.n == verdict.c.candidate_n)
+    # thousands of checks, and they only matter where one of them did not pass
+    checks = case((verdict.c.passed.is_(False), verdict.c.checks)).label("checks")
     query = (
-        select(verdict.c.candidate_n, verdict.c.passed, verdict.c.checks, verdict.c.at, candidate.c.detail)
+        select(verdict.c.candidate_n, verdict.c.passed, checks, verdict.c.at, candidate.c.detail)
         .join(candidate, usable)
         .where(verdict.c.run_id == run_id, candidate.c.state != CandidateState.ABANDONED.value)
         .order_by(verdict.c.id.desc())

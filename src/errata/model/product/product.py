@@ -195,7 +195,7 @@ class Freeze:
     idle: Annotated[
         Length, Key("The freeze ends when no command has worked on the run for this long.", default="1h")
     ] = 3600
-    at_most: Annotated[Length, Key("Longest time from the start of the run.", default="8h")] = 28_800
+    at_most: Annotated[Length, Key("Longest time from the start of the run, or of each wave.", default="8h")] = 28_800
 
 
 @dataclass(frozen=True, slots=True)

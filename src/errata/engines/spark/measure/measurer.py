@@ -54,7 +54,8 @@ class SparkMeasurer:
     """Measures through a Spark session; ``part`` returns the bytes of a manifest part by digest.
 
     With ``files_of``, a scan that only counts rows is answered from table metadata if that is exact. ``unwritten`` maps
-    names to rows that are in no table, such as a trial's output, to be read like snapshots.
+    names to rows that are in no table, such as a trial's output, to be read like snapshots. ``pool`` is the scheduler
+    pool of the scans of a plan.
     """
 
     def __init__(
@@ -63,8 +64,10 @@ class SparkMeasurer:
         part: Callable[[str], bytes],
         files_of: FilesOf | None = None,
         unwritten: Mapping[str, DataFrame] | None = None,
+        pool: str | None = None,
     ) -> None:
         self._session = session
+        self._pool = pool
         self._part = part
         self._files_of = files_of
         self._unwritten = unwritten or {}
@@ -97,6 +100,8 @@ class SparkMeasurer:
     def _measure_scan(
         self, manifest: Manifest, alike: Sequence[Manifest], snapshots: Mapping[str, str | None], scan: Scan
     ) -> list[Measurement]:
+        if self._pool is not None:
+            self._session.sparkContext.setLocalProperty("spark.scheduler.pool", self._pool)
         partitions = manifest.partitions if scan.partitions is None else scan.partitions
         column: str | None = manifest.target.column
         kind, stored = manifest.target.column_type, manifest.target.grain

@@ -24,6 +24,8 @@ _DEFAULTS = {
     # the driver lists even thousands of pinned files: a Spark job with a task per path costs more than it saves
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.log.level": "WARN",
+    # between pools only: a wave is judged while the next ones are computed, and must not wait behind all their tasks
+    "spark.scheduler.mode": "FAIR",
     # hidden in Spark's UI and event logs; catalogs have more names for credentials than Spark knows
     "spark.redaction.regex": REDACTED,
 }

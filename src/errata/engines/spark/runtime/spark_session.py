@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LATE_BINDING = "spark.sql.legacy.parameterSubstitution.constantsOnly"
 """Setting with which Spark binds the parameters of a statement while it analyses it, and not before it parses it."""
+_GATE_POOL = "gate"
 _SESSION_DEFAULTS = {"spark.sql.shuffle.partitions": "16"}
 _SESSION_FIXED = {
     # Iceberg sets this only on the session that is active when files are first written under a name
@@ -106,6 +107,11 @@ class SparkRuntime:
     def pool(self) -> str | None:
         """The scheduler pool for chunks in a session given by the caller; None in Errata's own application."""
         return self._project.throttle.pool if self._given is not None else None
+
+    @property
+    def gate_pool(self) -> str | None:
+        """The scheduler pool for scans of the gate in Errata's own application; None in a session of the caller."""
+        return _GATE_POOL if self._given is None else None
 
     @property
     def session(self) -> SparkSession:
