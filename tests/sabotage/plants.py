@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sabotage.plant import Plant
 from sabotage.plants_in_iceberg import IN_ICEBERG
+from sabotage.plants_in_outbox import IN_OUTBOX
 from sabotage.plants_in_staleness import IN_STALENESS
 
 __all__ = ["PLANTS", "Plant"]
@@ -1103,5 +1104,6 @@ PLANTS = (
         ("tests/protocol/test_kept_diffs.py::test_nothing_is_kept_where_subjects_can_be_erased",),
     ),
     *IN_ICEBERG,
+    *IN_OUTBOX,
     *IN_STALENESS,
 )  # fmt: skip

@@ -161,6 +161,8 @@ class StatusView:
     live_writes: tuple[LiveWriteView, ...] = ()  # into partitions that are not published, since planning
     late_inputs: tuple[LateInputView, ...] = ()  # new data in inputs since they were pinned
     campaign: str | None = field(default=None, metadata=LEFT_OUT)  # that the run is a member of
+    owed_items: int = field(default=0, metadata=LEFT_OUT)  # of all runs: not paid yet
+    failed_items: int = field(default=0, metadata=LEFT_OUT)  # of all runs: every attempt failed
     owed: tuple[OutboxItemView, ...] = field(default=(), metadata=LEFT_OUT)  # because of it: not paid, or failed
 
     @property
