@@ -189,14 +189,15 @@ def _are_listed(telling: Telling) -> None:
 
 def _told_once(telling: Telling) -> None:
     world = telling.world
-    telling.world.client.cleanup(as_="ana")  # pays what a publication still owes
+    telling.world.client.deliver(as_="ana")
     (publication, *taken_back) = world.ledger.publications.list(telling.run)
     assert test_modes.told(world, publication.pub_id) == test_modes.corrected(world, world.days)
     assert all(len(test_modes.told(world, one.pub_id)) == len(world.expected()) for one in taken_back)
 
 
 def _nothing_owed(telling: Telling) -> None:
-    """One fault is outlasted by the command itself; the next one is left no view to make."""
+    """One fault is outlasted by the command itself, or by the next payment."""
+    telling.world.client.deliver(as_="ana")
     assert telling.world.ledger.outbox.list_open() == (), telling.world.said
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from sabotage.plant import Plant
 from sabotage.plants_in_iceberg import IN_ICEBERG
 from sabotage.plants_in_messages import IN_MESSAGES
+from sabotage.plants_in_outbox import IN_OUTBOX
 from sabotage.plants_in_staleness import IN_STALENESS
 from sabotage.plants_in_streams import IN_STREAMS
 
@@ -1106,6 +1107,7 @@ PLANTS = (
     ),
     *IN_ICEBERG,
     *IN_MESSAGES,
+    *IN_OUTBOX,
     *IN_STALENESS,
     *IN_STREAMS,
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from errata.approval.break_glass import FAILED, format_deed, list_lone_decisions, read_alarm_outcomes
 from errata.delivery.payment import pay_queues
+from errata.errors import SetupError
 from errata.failpoints import failpoint
 from errata.ledger import OutboxItem, RunRecord
 from errata.model.audit import Actor
@@ -34,6 +35,8 @@ def raise_alarm(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
 
 def ring_alarm(workspace: Workspace, _actor: Actor, item: OutboxItem) -> Paid:
     """Send the alarm of one decision."""
+    if not workspace.engines.alarm.is_there:
+        raise SetupError("errata.yaml no longer has an alarm")
     run, entry = workspace.ledger.runs.get(item.run_id), item.payload["entry"]
     row = next(one for one in list_lone_decisions(workspace, item.run_id) if one.audit_seq == entry)
     by = next(one.actor for one in workspace.ledger.audit.readable_entries(item.run_id) if one.seq == entry)

@@ -60,6 +60,7 @@ def pay(
     *,
     table: str | None = None,
     run_id: str | None = None,
+    settle: bool = True,
     seconds: float = COMMAND_SECONDS,
     wait: bool = False,
     tell: Callable[[str], None] | None = None,
@@ -67,10 +68,12 @@ def pay(
 ) -> PaymentReport:
     """Pay what is owed for a table or a run, or everything, until nothing can be paid now or the time is over.
 
-    An item that was started is finished. With ``wait`` it sleeps until the next attempt may start, as long as there is
-    time. ``tell`` gets a line for each item. What cannot be paid is reported and stays owed; nothing is raised for it.
+    ``settle`` is False where open intents were settled just before. An item that was started is finished. With ``wait``
+    it sleeps until the next attempt may start, as long as there is time. ``tell`` gets a line for each item. What
+    cannot be paid is reported and stays owed; nothing is raised for it.
     """
-    recover_open_intents(workspace, actor, workspace.ledger.runs.get(run_id).table if run_id else table)
+    if settle:
+        recover_open_intents(workspace, actor, workspace.ledger.runs.get(run_id).table if run_id else table)
     workspace.ledger.outbox.convert_notes(actor)
     note_breaches(workspace, actor, table=table, run_id=run_id)
 
@@ -213,10 +216,13 @@ class _Payer:
 
 
 def _rank(queue: str) -> tuple[int, str]:
-    """Order in which queues have their turn: tables of the lake before programs elsewhere, messages last."""
-    words = queue.split("/")
-    effects = list(Effect)
-    return next((effects.index(Effect(word)) for word in words[1:] if word in set(Effect)), 0), queue
+    """Order in which queues have their turn: tables of the lake first, messages last.
+
+    A receiver that does not answer uses up the time of a command, and must not use up that of a cache.
+    """
+    effects = [*(effect for effect in Effect if effect is not Effect.TELL), Effect.TELL]
+    found = next((Effect(word) for word in queue.split("/")[1:] if word in set(Effect)), Effect.ALARM)
+    return effects.index(found), queue
 
 
 def _describe(item: OutboxItem) -> str:

@@ -164,6 +164,8 @@ class StatusView:
     campaign: str | None = field(default=None, metadata=LEFT_OUT)  # that the run is a member of
     recovery: str | None = field(default=None, metadata=LEFT_OUT)  # None: nothing of it reaches a consumer
     recoveries: tuple[RecoveryLine, ...] = field(default=(), metadata=LEFT_OUT)  # by consumer
+    owed_items: int = field(default=0, metadata=LEFT_OUT)  # of all runs: not paid yet
+    failed_items: int = field(default=0, metadata=LEFT_OUT)  # of all runs: every attempt failed
     owed: tuple[OutboxItemView, ...] = field(default=(), metadata=LEFT_OUT)  # because of it: not paid, or failed
 
     @property

@@ -285,6 +285,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "status-months": (("status", RUN), {"status": spread("month", MONTHS)()}),
     "status-values": (("status", RUN), {"status": spread("value", ("APAC", "EU", "LATAM", "US", "null"))()}),
     "status-all": (("status",), {"status": samples.runs()}),
+    "status-all-owed": (("status",), {"status": replace(samples.runs(), owed_items=3, failed_items=1)}),
     "status-rows-out": (("status", RUN), {"status": samples.status(input_rows=samples.quarantined().inputs)}),
     "quarantine": (("quarantine", RUN), {}),
     "quarantine-none": (("quarantine", RUN), {"quarantine": samples.nothing_set_aside()}),

@@ -878,6 +878,49 @@ class PublicationContract:
         assert [one.result for one in ledger.outbox.list()] == [{"absorbed_by": item.key}] * 2 + [{"keys": 3}]
         assert ledger.audit.verify().ok
 
+    def test_an_item_of_another_partition_is_found_behind_many_that_wait(self, ledger: Ledger):
+        """The queue is read page by page, as far as necessary."""
+        run_in(ledger, S.VALIDATED)
+        queue, owner = f"ml/watermark/{TABLE}", ALIVE
+        ledger.outbox.owe("bf-1", "c", [Owed(Effect.WATERMARK, "published", "ml", ("a",))], ANA)
+        first = ledger.outbox.claim(queue, owner, lease_seconds=60)
+        assert first is not None
+        ledger.outbox.record_failed(first, "down", ANA)
+        blocked = [Owed(Effect.WATERMARK, f"published{n}", "ml", ("a",)) for n in range(230)]
+        ledger.outbox.owe("bf-1", "c", [*blocked, Owed(Effect.WATERMARK, "rolled_back", "ml", ("b",))], ANA)
+        assert ledger.outbox.next_due(queue) == 0
+        found = ledger.outbox.claim(queue, owner, lease_seconds=60)
+        assert found is not None
+        assert found.partitions == ("b",)
+        ledger.outbox.record_paid(found, {}, ANA)
+        assert ledger.outbox.claim(queue, owner, lease_seconds=60) is None
+        assert ledger.outbox.next_due(queue) is None
+
+    def test_a_claim_whose_answer_was_lost_gets_the_same_item(self, ledger: Ledger):
+        """Repeated by the same claim; another one waits for the lease."""
+        run_in(ledger, S.VALIDATED)
+        ledger.outbox.owe("bf-1", "c", [Owed(Effect.TELL, "published", "bi")], ANA)
+        first = ledger.outbox.claim("bi/tell", ALIVE, lease_seconds=60, is_dead=lambda _: False)
+        again = ledger.outbox.claim("bi/tell", ALIVE, lease_seconds=60, is_dead=lambda _: False)
+        assert first == again
+        other = ledger.outbox.claim("bi/tell", replace(ALIVE, name="w2"), lease_seconds=60, is_dead=lambda _: False)
+        assert other is None
+
+    def test_what_reads_the_acceptance_is_not_paid_twice_at_the_same_time(self, ledger: Ledger):
+        """An older item that shares a partition waits until the newer one is over, wherever it is in the queue."""
+        run_in(ledger, S.VALIDATED)
+        queue = f"bi/recover/{TABLE}"
+        many = [Owed(Effect.RECOVER, f"published{n}", "bi", ("a", f"d{n}")) for n in range(120)]
+        ledger.outbox.owe("bf-1", "c", many, ANA)
+        first = ledger.outbox.claim(queue, ALIVE, lease_seconds=60, is_dead=lambda _: False)
+        assert first is not None
+        other = replace(ALIVE, name="w2")
+        assert ledger.outbox.claim(queue, other, lease_seconds=60, is_dead=lambda _: False) is None
+        ledger.outbox.owe("bf-1", "late", [Owed(Effect.RECOVER, "published", "bi", ("a",))], ANA)
+        assert ledger.outbox.claim(queue, other, lease_seconds=60, is_dead=lambda _: False) is None
+        ledger.outbox.record_paid(first, {}, ANA)
+        assert ledger.outbox.claim(queue, other, lease_seconds=60, is_dead=lambda _: False) is not None
+
     def test_a_failed_item_is_retried_or_waived_by_a_person(self, ledger: Ledger):
         """Waiving ends it for good; retrying gives it all attempts again."""
         run_in(ledger, S.VALIDATED)

@@ -27,7 +27,7 @@ from errata.model.run import RunState
 from support.statements import watched_statements
 from unit.ledger.only import sqlite_only
 from unit.ledger.shell import Shell
-from unit.ledger.steps import ANA, DAYS, TABLE, bring, plan, run_in
+from unit.ledger.steps import ANA, DAYS, TABLE, bring, intend, plan, run_in, settle
 
 MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -229,6 +229,35 @@ def test_a_run_of_the_first_schema_goes_on_to_the_states_of_today(ledger: Ledger
     with Ledger.open(url) as today:
         assert today.missing_triggers() == ()
         assert today.runs.move("bf-1", RunState.NEEDS_ACCEPTANCE, actor=ANA).state is RunState.NEEDS_ACCEPTANCE
+        assert today.audit.verify().ok
+
+
+def test_what_an_earlier_schema_noted_as_owed_is_owed_once(ledger: Ledger, database: Database, url: str):
+    """Open notes become items with the first payment; what was paid, or did not land, owes nothing."""
+    run_in(ledger, RunState.VALIDATED)
+    lost = settle(ledger, intend(ledger, "bf-1", DAYS[:1]), "abandoned")
+    paid = settle(ledger, intend(ledger, "bf-1", DAYS[:1]))
+    owed = settle(ledger, intend(ledger, "bf-1", DAYS[1:2]))
+    for pub in (lost, paid, owed):
+        ledger.facts.record("bf-1", f"owed.{pub.pub_id}", {"corrections": "lake.c", "view": "lake.v"}, ANA)
+    ledger.facts.record("bf-1", f"done.{paid.pub_id}", {}, ANA)
+    last = intend(ledger, "bf-1", DAYS[2:3])
+    ledger.facts.record("bf-1", f"owed.{last.pub_id}", {"corrections": "lake.c"}, ANA)
+    database.bare(database.dialect.drop_triggers)
+    for statement in ("DROP TABLE hold", "DROP TABLE outbox_item", "UPDATE alembic_version SET version_num = '0013'"):
+        database.bare(lambda conn, told=statement: conn.exec_driver_sql(told))
+    with Ledger.open(url) as today:
+        assert today.outbox.list() == ()
+        for _ in range(2):
+            today.outbox.convert_notes(ANA)
+        found = [(item.pub_id, item.effect.value, item.state.value) for item in today.outbox.list()]
+        assert found == [
+            (owed.pub_id, "corrections", "owed"), (owed.pub_id, "view", "owed"),
+            (last.pub_id, "corrections", "conditional"),
+        ]  # fmt: skip
+        assert today.outbox.list()[0].partitions == tuple(DAYS[1:2])
+        settle(today, last)
+        assert [item.state.value for item in today.outbox.list(pub_id=last.pub_id)] == ["owed"]
         assert today.audit.verify().ok
 
 

@@ -41,7 +41,16 @@ def render_status(view: StatusView, width: int) -> list[str]:
         from errata.cli.render.campaign import render_campaign_lines
 
         lines += [*render_campaign_lines(view.campaigns, view.reserved, width), ""]
-    return lines + render_runs(view.runs, width)
+    return [*lines, *render_runs(view.runs, width), *_render_open_items(view)]
+
+
+def _render_open_items(view: StatusView) -> list[str]:
+    """What all runs together still owe."""
+    if not view.owed_items and not view.failed_items:
+        return []
+    failed = [f"{plural(view.failed_items, 'item')} of the outbox failed"] if view.failed_items else []
+    owed = [f"{plural(view.owed_items, 'item')} still owed"] if view.owed_items else []
+    return ["", f"! {', '.join([*failed, *owed])}", *render_next("errata outbox")]
 
 
 def render_runs(runs: tuple[RunLine, ...], width: int) -> list[str]:

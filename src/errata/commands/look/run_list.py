@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from errata.ledger import CampaignRecord, ChunkCounts, RunRecord
+from errata.model.consumer.outbox import ItemState
 from errata.views import RunCounts, RunLine, StatusView
 from errata.views.status import CampaignLine, ReservationView
 from errata.workspace import Workspace
@@ -19,12 +20,14 @@ def list_runs(workspace: Workspace) -> StatusView:
 
 
 def _list_runs(workspace: Workspace) -> StatusView:
-    campaigns = workspace.ledger.campaigns.list()
+    campaigns, items = workspace.ledger.campaigns.list(), workspace.ledger.outbox.count_open()
     return StatusView(
         runs=run_lines(workspace, workspace.ledger.runs.list()),
         campaigns=tuple(_campaign_line(workspace, one) for one in campaigns),
         reserved=_list_reservations(workspace) if campaigns else (),
         single_user=workspace.project.single_user,
+        owed_items=items.get(ItemState.OWED, 0),
+        failed_items=items.get(ItemState.FAILED, 0),
     )
 
 

@@ -155,7 +155,7 @@ def _finish_publication(
 ) -> PublishView:
     """Pay what a publication owes after it has landed, tidy up, and build the view."""
     # before tidying up: payments may need the tags that are removed then
-    followed = pay(context.workspace, context.actor, table=context.run.table).warnings
+    followed = pay(context.workspace, context.actor, table=context.run.table, settle=False).warnings
     wave, context = context, context.widen().reload()
     run, waves = context.run, context.ledger.waves.list(context.run_id)
     warnings, live_commits = _tidy_up(context, done.snapshot_id)
@@ -240,7 +240,7 @@ def _report_already_published(
             hint=set_back[0].next,
             partitions=[name for one in set_back for name in one.partitions],
         )
-    followed = pay(context.workspace, context.actor, table=context.run.table).warnings
+    followed = pay(context.workspace, context.actor, table=context.run.table, settle=False).warnings
     context = context.widen()
     waves = context.ledger.waves.list(context.run_id)
     last = context.ledger.publications.latest_landed(context.run_id, "publish")

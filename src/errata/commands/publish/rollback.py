@@ -77,7 +77,7 @@ def roll_back_run(
     workspace.engines.start_early(session=False)
     done = _commit_rollback(context, scope, reason)
     # after the commit is recorded: only what has landed owes anything
-    for warning in pay(workspace, actor, table=run.table).warnings:
+    for warning in pay(workspace, actor, table=run.table, settle=False).warnings:
         workspace.narrate(f"WARNING: {warning}")
     stale = note_stale_readers(workspace, actor, workspace.ledger.publications.get(done.publication_id), left)
     sweep_refs(workspace, actor, run.table)
@@ -305,7 +305,7 @@ def _report_already_rolled_back(
         context.ledger.audit.record_refusal(context.run_id, context.actor, "rollback", error.message)
         raise error
     last = context.ledger.publications.latest_landed(context.run_id, "rollback")
-    for warning in pay(context.workspace, context.actor, table=context.run.table).warnings:
+    for warning in pay(context.workspace, context.actor, table=context.run.table, settle=False).warnings:
         context.workspace.narrate(f"WARNING: {warning}")
     # a process may have died between the rollback and the note
     stale = note_stale_readers(context.workspace, context.actor, last, left)

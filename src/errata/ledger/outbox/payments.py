@@ -81,18 +81,19 @@ class Outbox(Store):
         Every claim has an ``owner`` with a name of its own: repeated with the same one, it returns the same item.
         """
         # only a hint: the same rule decides again inside the write transaction
-        if self._read(lambda conn: find_payable_id(conn, queue, self._database.clock(conn)[1], is_dead)) is None:
+        mine = to_json_text(owner)
+        if self._read(lambda conn: find_payable_id(conn, queue, self._database.clock(conn)[1], is_dead, mine)) is None:
             return None
 
         def work(tx: Tx) -> OutboxItem | None:
-            item_id = find_payable_id(tx.conn, queue, tx.now_ms, is_dead, to_json_text(owner))
+            item_id = find_payable_id(tx.conn, queue, tx.now_ms, is_dead, mine)
             if item_id is None:
                 return None
             found = find_item(tx.conn, item_id)
             if found.owner == owner:
                 return found
             values = {
-                "owner": to_json_text(owner), "fence": found.fence + 1,
+                "owner": mine, "fence": found.fence + 1,
                 "lease_until": tx.now_ms + int(lease_seconds * 1000), "attempts": found.attempts + 1,
             }  # fmt: skip
             tx.conn.execute(_update(found).values(values))
@@ -177,9 +178,11 @@ class Outbox(Store):
         def work(tx: Tx) -> tuple[OutboxItem, ...]:
             items = [_require_open(tx.conn, item_id, "retry") for item_id in sorted(item_ids)]
             values = {"attempts": 0, "not_before": 0, "ended_at": None}
+            # whoever is paying one of them right now still records what came of it
             for state, again in ((ItemState.FAILED, {"progress": "{}"}), (ItemState.OWED, {})):
                 if chosen := [item for item in items if item.state is state]:
-                    _end(tx, chosen, ItemState.OWED, actor, {}, values | again, action="outbox.retried")
+                    changed = values | again
+                    _end(tx, chosen, ItemState.OWED, actor, {}, changed, action="outbox.retried", free=False)
             return tuple(find_item(tx.conn, item.item_id) for item in items)
 
         return self._write(actor, work)
@@ -225,6 +228,12 @@ class Outbox(Store):
     def list_open(self, *, run_id: str | None = None, table: str | None = None) -> tuple[OutboxItem, ...]:
         """Items that are owed or failed, oldest first."""
         return self.list(run_id=run_id, table=table, states=map(ItemState, OPEN))
+
+    def count_open(self) -> dict[ItemState, int]:
+        """Number of items that are owed or failed, by state; those that are over are not looked at."""
+        state = outbox_item.c.state
+        query = select(state, func.count()).where(state.in_(OPEN)).group_by(state)
+        return self._read(lambda conn: {ItemState(found): count for found, count in conn.execute(query).tuples()})
 
     def count(self, *, run_id: str | None = None, table: str | None = None) -> dict[ItemState, int]:
         """Number of items by state."""
@@ -293,6 +302,7 @@ def _end(
     values: Mapping[str, Any] | None = None,
     *,
     action: str = "",
+    free: bool = True,
 ) -> None:
     """Move items with one audit entry for each run."""
     for run_id, theirs in groupby(sorted(items, key=lambda item: (item.run_id, item.item_id)), lambda one: one.run_id):
@@ -303,7 +313,8 @@ def _end(
         ended = {"state": state.value, "ended_at": tx.at, "audit_seq": entry.seq}
         for item in mine:
             where = outbox_item.c.item_id == item.item_id
-            tx.conn.execute(outbox_item.update().where(where).values(ended | _FREE | result | dict(values or {})))
+            changed = ended | (_FREE if free else {}) | result | dict(values or {})
+            tx.conn.execute(outbox_item.update().where(where).values(changed))
 
 
 def _is_recovered(conn: Connection, pub_id: str) -> bool:
