@@ -85,7 +85,7 @@ MOVES: dict[str, tuple[str, ...]] = {
     "rejected": (*_JUDGED, *_STOP),
     "needs_acceptance": (*_JUDGED, *_STOP),
     "validated": ("publishing", "rejected", "needs_acceptance", "running", *_STOP),
-    "publishing": ("published", "part_published", "validated"),
+    "publishing": (*_JUDGED, "published", "part_published", "staged", "running"),
     "part_published": (*_JUDGED, "publishing", "running", "staged", "rolled_back", "superseded", *_STOP),
     "published": ("rolled_back", "superseded"),
     "superseded": ("published", "part_published", "rolled_back"),
