@@ -19,7 +19,7 @@ OF_CODE = [
     for entry in re.findall(r"^\| ([a-z][a-z ,]*) \|", CODE_TABLE.partition("\n\nWrite")[0], re.MULTILINE)[1:]
     for word in entry.split(", ")
 ]
-MOST_FIRST, MOST_ALL = 12, 32
+MOST_FIRST, MOST_ALL = 12, 33
 START_PAGES = ("README.md", "docs/tutorial.md")
 SHOWN = [
     ROOT / "README.md",

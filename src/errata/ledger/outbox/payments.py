@@ -178,7 +178,7 @@ class Outbox(Store):
         def work(tx: Tx) -> tuple[OutboxItem, ...]:
             items = [_require_open(tx.conn, item_id, "retry") for item_id in sorted(item_ids)]
             values = {"attempts": 0, "not_before": 0, "ended_at": None}
-            # whoever is paying one of them right now still records what came of it
+            # a process that is paying one of them right now still records what came of it
             for state, again in ((ItemState.FAILED, {"progress": "{}"}), (ItemState.OWED, {})):
                 if chosen := [item for item in items if item.state is state]:
                     changed = values | again
