@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from errata.views.live_writes import LateInputView, LiveWriteView
     from errata.views.outbox import OutboxItemView
     from errata.views.publish import FreezeView, HazardView, WaveTurnView, WaveView
+    from errata.views.readiness import HoldView
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,7 @@ class StatusView:
     live_writes: tuple[LiveWriteView, ...] = ()  # into partitions that are not published, since planning
     late_inputs: tuple[LateInputView, ...] = ()  # new data in inputs since they were pinned
     campaign: str | None = field(default=None, metadata=LEFT_OUT)  # that the run is a member of
+    holds: tuple[HoldView, ...] = field(default=(), metadata=LEFT_OUT)  # of consumers that wait for it now
     owed: tuple[OutboxItemView, ...] = field(default=(), metadata=LEFT_OUT)  # because of it: not paid, or failed
 
     @property

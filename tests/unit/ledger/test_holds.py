@@ -176,9 +176,9 @@ class TestOneAtATime:
         """A consumer that cannot be held now leaves the others alone."""
         run_in(validated, S.VALIDATED, "bf-2", ("2026-02-01",))
         hold(validated, consumer="stream")
-        wanted = [HoldRequest(name, Hold("go")) for name in ("dashboard", "stream")]
+        wanted = [HoldRequest(name, Hold("go"), ("2026-02-01",)) for name in ("dashboard", "stream")]
         with pytest.raises(PublishHeld):
-            validated.holds.open("bf-2", wanted, wave=1, partitions=("2026-02-01",), snapshot_id=None, actor=BO)
+            validated.holds.open("bf-2", wanted, wave=1, snapshot_id=None, actor=BO)
         assert states(validated, "bf-2") == []
 
     def test_a_hold_that_lapsed_is_in_nobodys_way(self, validated: Ledger):

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
 
+from errata.commands.publish.holds import is_waiting, wait_for_holds
 from errata.commands.publish.publish import publish_run
 from errata.commands.publish.publish_wait import wait_for_turn
 from errata.commands.publish.validate import validate_run
@@ -28,7 +29,7 @@ from errata.workspace import Workspace
 
 _POLL_SECONDS = 1.0
 _WAITS = (ApprovalRefused, NeedsAcceptance, PublishHeld, ScopeLocked)
-"""What a wave may wait for while the rest is computed: a person, a pause, another publisher."""
+"""What a wave may wait for while the rest is computed: a person, a pause, a consumer, another publisher."""
 
 
 @dataclass(slots=True)
@@ -39,6 +40,7 @@ class WaveStream:
     actor: Actor
     run_id: str
     said: str = ""
+    holds: tuple[str, ...] = ()  # that the next wave waits for
 
     def step(self) -> bool:
         """Judge or publish one wave; False when there is nothing to do now."""
@@ -77,8 +79,10 @@ class WaveStream:
             self._say(live_won.message)
             return True
         except _WAITS as waits:
+            self.holds = tuple(waits.fields.get("holds", ()))
             self._say(f"wave {n} waits: {waits.message}")
             return False
+        self.holds = ()
         self._say(f"wave {n} of {len(done.waves)} is visible: {plural(len(done.partitions), 'partition')}")
         failpoint("waves.between")
         return True
@@ -89,12 +93,13 @@ class WaveStream:
             self.workspace.narrate(text)
 
     def drain(self) -> bool:
-        """Judge and publish everything that may go, with the pauses between waves; whether anything was done."""
+        """Judge and publish everything that may go, with pauses and waits; whether anything was done."""
         context = self.workspace.open_run(self.run_id, self.actor)
         has_done = False
-        while (is_step := self.step()) or self._is_only_paused():
+        while (is_step := self.step()) or self._is_only_paused() or is_waiting(context, self.holds):
             has_done |= is_step
             wait_for_turn(context)
+            wait_for_holds(context, self.holds)
         return has_done
 
     def _is_only_paused(self) -> bool:
