@@ -18,8 +18,16 @@ from itertools import takewhile
 from errata.approval.authorization import explain_unreleased
 from errata.commands.publish.publish import publish_run
 from errata.commands.publish.publish_wait import wait_for_turn
-from errata.commands.publish.validate import validate_run
-from errata.errors import ApprovalRefused, NeedsAcceptance, PublishHeld, Rebased, ScopeLocked, StateRefused
+from errata.commands.publish.validate import bring_up_to_date, validate_run
+from errata.errors import (
+    ApprovalRefused,
+    NeedsAcceptance,
+    PublishHeld,
+    Rebased,
+    ScopeLocked,
+    StateRefused,
+    ValidationRejected,
+)
 from errata.failpoints import failpoint
 from errata.ledger import RunRecord, WaveRecord
 from errata.model.audit import Actor
@@ -211,4 +219,7 @@ def publish_beside(stream: WaveStream) -> Iterator[None]:
         for thread in threads:
             thread.join()
     if both.failures:
-        raise both.failures[0]
+        failure = both.failures[0]
+        if isinstance(failure, ValidationRejected) and failure.fields.get("validation"):
+            bring_up_to_date(stream.workspace, failure)
+        raise failure

@@ -332,17 +332,34 @@ def _differs_error(manifest: Manifest, run: RunRecord, view: ValidateView) -> Di
     )
 
 
+def bring_up_to_date(workspace: Workspace, rejected: ValidationRejected) -> None:
+    """Say what is published now, and plan what is not, because a wave may have gone out since the verdict."""
+    view: ValidateView = rejected.fields["validation"]
+    waves, run = workspace.ledger.waves.list(view.run_id), workspace.ledger.runs.get(view.run_id)
+    rejected.state = describe_kept(view, [one.n for one in waves if one.state in _VISIBLE and one.n != view.wave])
+    if not isinstance(rejected, NeedsAcceptance):
+        grain = workspace.ledger.runs.manifest(view.run_id).target.grain
+        left = sort_oldest_first(grain, [name for one in waves if one.state not in OUT for name in one.partitions])
+        again = plan_again_command(run.product, run.run_id, grain, left)
+        rejected.hint = f"correct the transform or the rule, then: {again}"
+
+
+def describe_kept(view: ValidateView, out: Sequence[int]) -> str:
+    """What readers see after a candidate was rejected, and where it is; ``out`` are the waves that are out."""
+    main = "main is unchanged"
+    if out:
+        waves = f"wave {out[0]} stays" if len(out) == 1 else f"waves {', '.join(map(str, out))} stay"
+        main = f"wave {view.wave} is not published; {waves} published"
+    return f"{main}; the candidate is kept for a look: errata diff {view.run_id}"
+
+
 def _not_passed_error(verdict: Verdict, view: ValidateView, again: str, out: Sequence[int]) -> ValidationRejected:
     """What blocks or warns, and the way on: accept the warnings, or plan again; ``out`` are the waves that are out."""
     counted = Counter((problem.name, problem.level) for problem in verdict.problems)
     told = [f"{name} {'blocks' if level == 'block' else 'warns'} in {n}" for (name, level), n in counted.items()]
     first = verdict.problems[0]
     found = f"{', '.join(told)}; first: {first.partition or 'the candidate'}: {first.message}"
-    main = "main is unchanged"
-    if out:
-        waves = f"wave {out[0]} stays" if len(out) == 1 else f"waves {', '.join(map(str, out))} stay"
-        main = f"wave {view.wave} is not published; {waves} published"
-    look = f"{main}; the candidate is kept for a look: errata diff {view.run_id}"
+    look = describe_kept(view, out)
     if warned := find_open_warnings(view.checks):
         return NeedsAcceptance(
             f"{plural(len(warned), 'warning')} to accept: {found}",
