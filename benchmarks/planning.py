@@ -98,7 +98,7 @@ def _accept(place: Path, days: int) -> None:
         intent = ledger.publications.intend(
             run, "publish", names, table="lake.bench.daily", person="bench", reason="accepted",
             detail={"remove": {}, "add": files, "with_deletes": []}, lease_seconds=60, actor=actor,
-            release={"snapshot_id": "1"},
+            release={"snapshot_id": "1"}, consumers=(),
         )  # fmt: skip
         ledger.publications.settle(
             intent.pub_id, "committed", actor=actor, snapshot_id=target.base_snapshot_id or "", data_files_written=0
