@@ -22,7 +22,8 @@ from unit.cli.sample_client import FakeClient, errata
 RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
     "init adopt check doctor try plan show approve decline run pause resume cancel retry submit validate diff "
-    "report release publish quarantine rollback status why runs history impact stale late runbook note cleanup deliver"
+    "report release publish quarantine rollback status why runs history impact stale late runbook note cleanup deliver "
+    "ready ack"
 )
 NAMES = (
     *PLAIN.split(" "),

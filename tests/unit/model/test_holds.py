@@ -18,7 +18,7 @@ from errata.model.consumer.hold import (
     build_held_error,
     find_hold,
     judge_hold,
-    list_hold_requests,
+    list_held,
 )
 
 H, Do = HoldState, Outlook
@@ -112,7 +112,7 @@ def test_only_consumers_with_a_hold_are_held():
         Consumer("c", ("p",)),
         Consumer("a", ("p",), hold=Hold("stop")),
     ]
-    assert [one.consumer for one in list_hold_requests(consumers)] == ["a", "b"]
+    assert [name for name, _ in list_held(consumers)] == ["a", "b"]
 
 
 def test_the_refusal_says_who_is_waited_for_until_when_and_what_to_type():

@@ -10,6 +10,7 @@ from errata.errors import ApprovalRefused
 from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.run import RUN_MOVES, RunState
+from errata.publishing.readers.ready_table import owe_ready
 from errata.text.escape import require_reason
 from errata.views.campaign import CampaignView
 from errata.workspace import Workspace
@@ -62,4 +63,5 @@ def cancel_unpublished(workspace: Workspace, actor: Actor, campaign_id: str, rea
     for member in workspace.ledger.members.list(campaign_id).values():
         if RunState.CANCELLED in RUN_MOVES[workspace.ledger.runs.get(member.run_id).state]:
             move_body = {"reason": reason, "campaign": campaign_id}
-            workspace.ledger.runs.move(member.run_id, RunState.CANCELLED, actor=actor, body=move_body)
+            owes = owe_ready(workspace.project, RunState.CANCELLED.value)
+            workspace.ledger.runs.move(member.run_id, RunState.CANCELLED, actor=actor, body=move_body, owes=owes)

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, select
 from errata.canonical import digest_of
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
+from errata.ledger.outbox.items import write_owed
 from errata.ledger.readiness.hold_rows import end_holds, find_hold_row, is_standing, load_holds, move_hold
 from errata.ledger.records import PublicationRecord, RunRecord
 from errata.ledger.schema.definition import hold as hold_table
@@ -31,6 +32,7 @@ from errata.model.consumer.hold import (
     find_hold,
     judge_hold,
 )
+from errata.model.consumer.outbox import Owed
 from errata.model.run import FINAL, RunState
 
 _CAN_HOLD = tuple(state for state in RunState if state not in FINAL and state is not RunState.PLANNED)
@@ -46,20 +48,26 @@ class Holds(Store):
         requests: Sequence[HoldRequest],
         *,
         wave: int,
-        partitions: Sequence[str],
         snapshot_id: str | None,
         actor: Actor,
+        owes: Callable[[HoldRecord], Sequence[Owed]] = lambda _: (),
     ) -> tuple[HoldRecord, ...]:
         """Open the holds that are asked for, all or none; returns those that there are already as they are.
 
-        Refused while another run holds one of the consumers.
+        ``owes`` is what a hold owes that is opened now. Refused while another run holds one of the consumers.
         """
 
         def work(tx: Tx) -> tuple[HoldRecord, ...]:
             run = find_run(tx.conn, run_id)
             if any(one.consumer != READERS for one in requests):
                 require_state(run, _CAN_HOLD, "hold.opened")
-            return tuple(_keep_or_open(tx, run, one, wave, partitions, snapshot_id, actor) for one in requests)
+            found = []
+            for request in requests:
+                one, is_new = _keep_or_open(tx, run, request, wave, snapshot_id, actor)
+                if is_new:
+                    write_owed(tx, run, one.hold_id, owes(one), actor)
+                found.append(one)
+            return tuple(found)
 
         return self._write(actor, work)
 
@@ -108,6 +116,11 @@ class Holds(Store):
             actor, lambda tx: end_holds(tx, run_id, actor, because, lambda one: not wanted.isdisjoint(one.partitions))
         )
 
+    def end_one(self, hold_id: str, actor: Actor, because: str) -> None:
+        """End one hold of a run; does nothing if it is over."""
+        run_id = self.get(hold_id).run_id
+        self._write(actor, lambda tx: end_holds(tx, run_id, actor, because, lambda one: one.hold_id == hold_id))
+
     def list(self, run_id: str) -> tuple[HoldRecord, ...]:
         """Holds of a run, oldest first."""
         return self._read(lambda conn: load_holds(conn, hold_table.c.run_id == run_id))
@@ -132,15 +145,15 @@ def _keep_or_open(
     run: RunRecord,
     request: HoldRequest,
     wave: int,
-    partitions: Sequence[str],
     snapshot_id: str | None,
     actor: Actor,
-) -> HoldRecord:
+) -> tuple[HoldRecord, bool]:
+    """The hold of the consumer that counts, or a new one; whether it is new."""
     same = hold_table.c.consumer == request.consumer
     mine = hold_table.c.run_id == run.run_id
-    own = find_hold(load_holds(tx.conn, mine, same), request.consumer, partitions)
+    own = find_hold(load_holds(tx.conn, mine, same), request.consumer, request.partitions)
     if own is not None and judge_hold(own, tx.now_ms) is not Outlook.OVER:
-        return own
+        return own, False
     # the ready table has rows for every run, so its holds are none of each other's business
     for one in load_holds(tx.conn, same, is_standing(), *((mine,) if request.consumer == READERS else ())):
         if not one.is_active(tx.now_ms):
@@ -151,17 +164,11 @@ def _keep_or_open(
         else:
             told = {"because": "opened again for other partitions"}
             move_hold(tx, one, HoldState.ENDED, actor, "hold.ended", told, ended_at=tx.at)
-    return _insert(tx, run, request, wave, partitions, snapshot_id, actor)
+    return _insert(tx, run, request, wave, snapshot_id, actor), True
 
 
 def _insert(
-    tx: Tx,
-    run: RunRecord,
-    request: HoldRequest,
-    wave: int,
-    partitions: Sequence[str],
-    snapshot_id: str | None,
-    actor: Actor,
+    tx: Tx, run: RunRecord, request: HoldRequest, wave: int, snapshot_id: str | None, actor: Actor
 ) -> HoldRecord:
     terms, known = request.terms, select(func.max(hold_table.c.n)).where(hold_table.c.run_id == run.run_id)
     n = (tx.conn.execute(known).scalar() or 0) + 1
@@ -171,11 +178,11 @@ def _insert(
         "acknowledge": int(terms.acknowledge), "on_timeout": terms.on_timeout,
         "notice_until": tx.now_ms + terms.before_seconds * 1000, "until": tx.now_ms + terms.at_most_seconds * 1000,
     }  # fmt: skip
-    body = {"hold": hold_id, "n": n, "table": run.table, "partitions": list(partitions), **told}
+    body = {"hold": hold_id, "n": n, "table": run.table, "partitions": list(request.partitions), **told}
     seq = append_entry(tx, actor, "hold.opened", run.run_id, body).seq
     row = {
         "hold_id": hold_id, "run_id": run.run_id, "n": n, "table_name": run.table, "opened_at": tx.at,
-        "partitions": to_json_text(list(partitions)), "state": HoldState.OPEN.value, "audit_seq": seq, **told,
+        "partitions": to_json_text(list(request.partitions)), "state": HoldState.OPEN.value, "audit_seq": seq, **told,
     }  # fmt: skip
     tx.conn.execute(hold_table.insert(), row)
     return find_hold_row(tx.conn, hold_id)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from errata.errors import PublishHeld, StateRefused
+from errata.errors import ConsumerStopped, PublishHeld, StateRefused
 from errata.model.consumer.declaration import Consumer, Hold
 
 READERS = ""
@@ -128,12 +128,12 @@ class HoldRequest:
 
     consumer: str
     terms: Hold
+    partitions: tuple[str, ...]
 
 
-def list_hold_requests(consumers: Iterable[Consumer]) -> tuple[HoldRequest, ...]:
-    """The holds that a publication for these consumers needs, by name."""
-    wanted = sorted(consumers, key=lambda one: one.name)
-    return tuple(HoldRequest(one.name, one.hold) for one in wanted if one.hold is not None)
+def list_held(consumers: Iterable[Consumer]) -> tuple[tuple[str, Hold], ...]:
+    """Those of the consumers that are held before a publication, by name, with their terms."""
+    return tuple(sorted((one.name, one.hold) for one in consumers if one.hold is not None))
 
 
 Outlooks = Sequence[tuple[str, HoldRecord | None, Outlook]]
@@ -147,7 +147,7 @@ _WHY: dict[Outlook, Callable[[HoldRecord], str]] = {
 }
 
 
-def build_held_error(run_id: str, outlooks: Outlooks, now_ms: int) -> PublishHeld:
+def build_held_error(run_id: str, outlooks: Outlooks, now_ms: int) -> PublishHeld | ConsumerStopped:
     """Error for a publication that consumers make wait, or stop; names each of them and the next command."""
     found = [(name, one, outlook) for name, one, outlook in outlooks if outlook is not Outlook.GO]
     told = [f"{_name(name)} {_WHY[outlook](one) if one else 'was not held'}" for name, one, outlook in found]
@@ -160,7 +160,8 @@ def build_held_error(run_id: str, outlooks: Outlooks, now_ms: int) -> PublishHel
     else:
         hint = f"{again} holds them again"
     until = to_instant(max(ends)) if ends else None
-    return PublishHeld(
+    is_stopped = any(outlook is Outlook.STOP for _, _, outlook in found)
+    return (ConsumerStopped if is_stopped else PublishHeld)(
         f"publish of {run_id} was refused; {'; '.join(told)}",
         state="main is unchanged",
         hint=hint,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from errata.model.consumer.outbox import Effect, ItemState
@@ -106,7 +106,9 @@ def judge_readiness(
         since, snapshot = own.recovered_at or own.settled_at, choose_snapshot(own, landings, now)
         ready = PartitionReadiness(R.READY, own.run_id, snapshot, since)
         found |= dict.fromkeys(own.partitions, ready)
-    for claim in sorted(claims, key=lambda one: (_PRECEDENCE.index(one.state), one.since)):
+    # of two claims of one kind the older one counts: that is since when readers wait, and what they read
+    newest_first = sorted(claims, key=lambda one: one.since, reverse=True)
+    for claim in sorted(newest_first, key=lambda one: _PRECEDENCE.index(one.state)):
         for name in claim.partitions:
             # nobody has touched an announced partition yet, so it is read like one that is ready
             before = found[name].snapshot_id if name in found else None
@@ -141,6 +143,35 @@ def fold_readiness(grain: Grain, found: Mapping[str, PartitionReadiness]) -> tup
     return tuple(sorted(ranges, key=lambda one: (one.first != NULL, one.first)))
 
 
+@dataclass(frozen=True, slots=True)
+class ReadyRow:
+    """One row of the ready table; a range of partitions of one table."""
+
+    table_name: str
+    first_partition: str
+    last_partition: str
+    run_id: str | None
+    snapshot_id: str | None
+    state: str
+    since: str
+
+
+def list_ready_rows(table: str, grain: Grain, found: Mapping[str, PartitionReadiness]) -> tuple[ReadyRow, ...]:
+    """What the ready table says about a table."""
+    return tuple(
+        ReadyRow(
+            table,
+            one.first,
+            one.last,
+            one.found.run_id,
+            one.found.snapshot_id,
+            one.found.state.value,
+            _normalize(one.found.since),
+        )
+        for one in fold_readiness(grain, found)
+    )
+
+
 def without_snapshots(found: Mapping[str, PartitionReadiness]) -> dict[str, PartitionReadiness]:
     """The same for a product whose readers see a view, which has no snapshots."""
     return {name: replace(one, snapshot_id=None) for name, one in found.items()}
@@ -149,6 +180,10 @@ def without_snapshots(found: Mapping[str, PartitionReadiness]) -> dict[str, Part
 def are_readable(found: Mapping[str, PartitionReadiness], wanted: Collection[str] | None = None) -> bool:
     """Whether all wanted partitions (default: all) may be read."""
     return all(one.state.can_read for name, one in found.items() if wanted is None or name in wanted)
+
+
+def _normalize(at: str) -> str:
+    return _parse(at).astimezone(UTC).isoformat()
 
 
 def _parse(at: str) -> datetime:
