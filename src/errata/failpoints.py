@@ -57,6 +57,7 @@ NAMES = (
     "campaign.before_seal",
     "campaign.after_seal",
     "campaign.after_member",
+    "campaign.after_undo_begun",
     "campaign.before_undo",
     "dark.after_intent",
     "dark.after_tag",

@@ -178,7 +178,7 @@ class TestOneAtATime:
         hold(validated, consumer="stream")
         wanted = [HoldRequest(name, Hold("go"), ("2026-02-01",)) for name in ("dashboard", "stream")]
         with pytest.raises(PublishHeld):
-            validated.holds.open("bf-2", wanted, wave=1, snapshot_id=None, actor=BO)
+            validated.holds.open("bf-2", wanted, wave=1, actor=BO)
         assert states(validated, "bf-2") == []
 
     def test_a_hold_that_lapsed_is_in_nobodys_way(self, validated: Ledger):

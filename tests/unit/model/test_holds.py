@@ -100,9 +100,10 @@ def test_the_newest_hold_that_covers_the_partitions_counts():
     """An older one is of an earlier attempt."""
     newer = replace(OPEN, hold_id="bf-1-h2-bb")
     other = replace(OPEN, hold_id="bf-1-h3-cc", partitions=("2026-01-02",))
-    assert find_hold([OPEN, newer, other], "dashboard", ["2026-01-01"]) == newer
-    assert find_hold([OPEN], "dashboard", ["2026-01-01", "2026-01-02"]) is None
-    assert find_hold([OPEN], "stream", ["2026-01-01"]) is None
+    assert find_hold([OPEN, newer, other], "dashboard", ["2026-01-01"], "lake.t") == newer
+    assert find_hold([OPEN], "dashboard", ["2026-01-01", "2026-01-02"], "lake.t") is None
+    assert find_hold([OPEN], "stream", ["2026-01-01"], "lake.t") is None
+    assert find_hold([OPEN], "dashboard", ["2026-01-01"], "lake.other") is None
 
 
 def test_only_consumers_with_a_hold_are_held():

@@ -156,25 +156,29 @@ def _end_of(one: HoldRecord, run_id: str) -> int:
 
 def _judge(context: RunContext, wanted: dict[str, Hold], scope: Collection[str]) -> Outlooks:
     known, now_ms = context.ledger.holds.list(context.run_id), context.ledger.now_ms()
-    found = [(name, find_hold(known, name, scope)) for name in sorted(wanted)]
+    found = [(name, find_hold(known, name, scope, context.run.table)) for name in sorted(wanted)]
     return [(name, one, judge_hold(one, now_ms) if one else Outlook.OVER) for name, one in found]
 
 
 def _open_holds(context: RunContext, wanted: dict[str, Hold]) -> None:
     """Open the holds that are missing, all or none; the messages are owed in the same transaction."""
-    whole = context.widen().run
+    whole, snapshot_id = context.widen().run, context.engines.pins.refs(context.run.table).get("main")
     for name, terms in wanted.items():
         if terms.over == "run":
             _require_short_run(context, name, terms)
     requests = [
-        HoldRequest(name, terms, _list_unpublished(context, (whole if terms.over == "run" else context.run).partitions))
+        HoldRequest(
+            name,
+            terms,
+            _list_unpublished(context, (whole if terms.over == "run" else context.run).partitions),
+            snapshot_id,
+        )
         for name, terms in sorted(wanted.items())
     ]
     context.ledger.holds.open(
         context.run_id,
         requests,
         wave=context.wave.n if context.wave else 1,
-        snapshot_id=context.engines.pins.refs(context.run.table).get("main"),
         actor=context.actor,
         owes=lambda one: _list_owed(context, one),
     )

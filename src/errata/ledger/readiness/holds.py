@@ -7,6 +7,7 @@ clock, inside the transaction that decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, func, select
 
@@ -15,6 +16,7 @@ from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
 from errata.ledger.outbox.items import write_owed
 from errata.ledger.readiness.hold_rows import end_holds, find_hold_row, is_standing, load_holds, move_hold
+from errata.ledger.readiness.table_sets import find_set
 from errata.ledger.records import PublicationRecord, RunRecord
 from errata.ledger.schema.definition import hold as hold_table
 from errata.ledger.store.base import Refusal, Store, find_run, require_state, to_json_text
@@ -48,7 +50,6 @@ class Holds(Store):
         requests: Sequence[HoldRequest],
         *,
         wave: int,
-        snapshot_id: str | None,
         actor: Actor,
         owes: Callable[[HoldRecord], Sequence[Owed]] = lambda _: (),
     ) -> tuple[HoldRecord, ...]:
@@ -63,7 +64,7 @@ class Holds(Store):
                 require_state(run, _CAN_HOLD, "hold.opened")
             found = []
             for request in requests:
-                one, is_new = _keep_or_open(tx, run, request, wave, snapshot_id, actor)
+                one, is_new = _keep_or_open(tx, run, request, wave, actor)
                 if is_new:
                     write_owed(tx, run, one.hold_id, owes(one), actor)
                 found.append(one)
@@ -140,22 +141,18 @@ class Holds(Store):
         return self._read(work)
 
 
-def _keep_or_open(
-    tx: Tx,
-    run: RunRecord,
-    request: HoldRequest,
-    wave: int,
-    snapshot_id: str | None,
-    actor: Actor,
-) -> tuple[HoldRecord, bool]:
+def _keep_or_open(tx: Tx, run: RunRecord, request: HoldRequest, wave: int, actor: Actor) -> tuple[HoldRecord, bool]:
     """The hold of the consumer that counts, or a new one; whether it is new."""
-    same = hold_table.c.consumer == request.consumer
-    mine = hold_table.c.run_id == run.run_id
-    own = find_hold(load_holds(tx.conn, mine, same), request.consumer, request.partitions)
-    if own is not None and judge_hold(own, tx.now_ms) is not Outlook.OVER:
+    table = request.table or run.table
+    same, mine = hold_table.c.consumer == request.consumer, hold_table.c.run_id == run.run_id
+    own = find_hold(load_holds(tx.conn, mine, same), request.consumer, request.partitions, table)
+    # nobody is asked about the ready table: where its writer died, the next one writes it again
+    is_over = (Outlook.OVER, Outlook.STOP) if request.consumer == READERS else (Outlook.OVER,)
+    if own is not None and judge_hold(own, tx.now_ms) not in is_over:
         return own, False
-    # the ready table has rows for every run, so its holds are none of each other's business
-    for one in load_holds(tx.conn, same, is_standing(), *((mine,) if request.consumer == READERS else ())):
+    # the ready table has rows for every run and table, so its holds are none of each other's business
+    rivals = (mine, hold_table.c.table_name == table) if request.consumer == READERS else ()
+    for one in load_holds(tx.conn, same, is_standing(), *rivals):
         if not one.is_active(tx.now_ms):
             _expire(tx, one, actor)
         elif one.run_id != run.run_id:
@@ -164,24 +161,24 @@ def _keep_or_open(
         else:
             told = {"because": "opened again for other partitions"}
             move_hold(tx, one, HoldState.ENDED, actor, "hold.ended", told, ended_at=tx.at)
-    return _insert(tx, run, request, wave, snapshot_id, actor), True
+    return _insert(tx, run, request, wave, actor), True
 
 
-def _insert(
-    tx: Tx, run: RunRecord, request: HoldRequest, wave: int, snapshot_id: str | None, actor: Actor
-) -> HoldRecord:
+def _insert(tx: Tx, run: RunRecord, request: HoldRequest, wave: int, actor: Actor) -> HoldRecord:
     terms, known = request.terms, select(func.max(hold_table.c.n)).where(hold_table.c.run_id == run.run_id)
     n = (tx.conn.execute(known).scalar() or 0) + 1
     hold_id = f"{run.run_id}-h{n}-{digest_of([tx.head_hash, tx.at])[:6]}"
     told = {
-        "wave": WHOLE_RUN if terms.over == "run" else wave, "consumer": request.consumer, "snapshot_id": snapshot_id,
+        "wave": WHOLE_RUN if terms.over == "run" else wave, "consumer": request.consumer,
+        "snapshot_id": request.snapshot_id,
         "acknowledge": int(terms.acknowledge), "on_timeout": terms.on_timeout,
         "notice_until": tx.now_ms + terms.before_seconds * 1000, "until": tx.now_ms + terms.at_most_seconds * 1000,
     }  # fmt: skip
-    body = {"hold": hold_id, "n": n, "table": run.table, "partitions": list(request.partitions), **told}
+    table = request.table or run.table
+    body = {"hold": hold_id, "n": n, "table": table, "partitions": list(request.partitions), **told}
     seq = append_entry(tx, actor, "hold.opened", run.run_id, body).seq
     row = {
-        "hold_id": hold_id, "run_id": run.run_id, "n": n, "table_name": run.table, "opened_at": tx.at,
+        "hold_id": hold_id, "run_id": run.run_id, "n": n, "table_name": table, "opened_at": tx.at,
         "partitions": to_json_text(list(request.partitions)), "state": HoldState.OPEN.value, "audit_seq": seq, **told,
     }  # fmt: skip
     tx.conn.execute(hold_table.insert(), row)
@@ -192,19 +189,32 @@ def _expire(tx: Tx, one: HoldRecord, actor: Actor) -> None:
     move_hold(tx, one, HoldState.EXPIRED, actor, "hold.expired", {"consumer": one.consumer})
 
 
-def require_held(tx: Tx, run: RunRecord, kind: str, consumers: Collection[str], partitions: Sequence[str]) -> None:
+def require_held(
+    tx: Tx, run: RunRecord, kind: str, consumers: Collection[str], partitions: Sequence[str]
+) -> dict[str, Any]:
     """Refuse an intent whose consumers were not held, not for long enough, or did not acknowledge.
 
     Checked in the transaction of the intent, so that no caller can leave it out and no hold can end in between.
+    Returns what the intent records about tables of its campaign whose readers were held with its own.
     """
     known = load_holds(tx.conn, hold_table.c.run_id == run.run_id)
-    for consumer in sorted(consumers):
-        own = find_hold(known, consumer, partitions)
+
+    def require(consumer: str, names: Sequence[str], table: str) -> HoldRecord:
+        own = find_hold(known, consumer, names, table)
         outlook = judge_hold(own, tx.now_ms) if own is not None else Outlook.OVER
-        if outlook is not Outlook.GO:
+        if own is None or outlook is not Outlook.GO:
             error = build_held_error(run.run_id, ((consumer, own, outlook),), tx.now_ms)
             body = {"consumer": consumer, "hold": own.hold_id if own else None, "outlook": outlook.value}
             raise Refusal(error, run_id=run.run_id, action=f"{kind}.intended", body=body)
+        return own
+
+    for consumer in sorted(consumers):
+        require(consumer, partitions, run.table)
+    found = find_set(tx.conn, run, kind) if READERS in consumers else None
+    if found is None:
+        return {}
+    held = [require(READERS, names, table) for table, names in sorted(found.partitions.items())]
+    return {"set": {"undo": found.undo, "holds": [one.hold_id for one in held]}}
 
 
 def end_settled_holds(

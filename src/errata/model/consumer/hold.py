@@ -115,11 +115,10 @@ def _judge_expired(hold: HoldRecord, now_ms: int) -> Outlook:
     return Outlook.STOP if is_unheard else Outlook.OVER
 
 
-def find_hold(holds: Iterable[HoldRecord], consumer: str, partitions: Collection[str]) -> HoldRecord | None:
+def find_hold(holds: Iterable[HoldRecord], consumer: str, partitions: Collection[str], table: str) -> HoldRecord | None:
     """The newest hold of the consumer that covers these partitions; ``holds`` are those of one run, oldest first."""
-    wanted = set(partitions)
-    mine = [one for one in holds if one.consumer == consumer and wanted <= set(one.partitions)]
-    return mine[-1] if mine else None
+    wanted, mine = set(partitions), [one for one in holds if (one.consumer, one.table) == (consumer, table)]
+    return next((one for one in reversed(mine) if wanted <= set(one.partitions)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +128,8 @@ class HoldRequest:
     consumer: str
     terms: Hold
     partitions: tuple[str, ...]
+    snapshot_id: str | None = None  # main of the table, before anything is changed
+    table: str = ""  # empty: the run's own
 
 
 def list_held(consumers: Iterable[Consumer]) -> tuple[tuple[str, Hold], ...]:

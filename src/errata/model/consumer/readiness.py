@@ -57,6 +57,8 @@ class Claim:
     partitions: tuple[str, ...]
     since: str
     snapshot_id: str | None = None
+    is_shared: bool = False  # with other tables: this snapshot is the one that fits theirs
+    passes: bool = True  # when its time is over, or what is under way or owed is done; otherwise people decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class PartitionReadiness:
     """The state of one partition; ``snapshot_id`` None means that main may be read as it is."""
 
     state: ReadyState
-    run_id: str | None
+    run_id: str | None  # of the run, or of the campaign whose other tables it waits for
     snapshot_id: str | None
     since: str
 
@@ -114,6 +116,10 @@ def judge_readiness(
             before = found[name].snapshot_id if name in found else None
             snapshot = before if claim.state is R.ANNOUNCED else claim.snapshot_id or before
             found[name] = PartitionReadiness(claim.state, claim.run_id, snapshot, claim.since)
+    for claim in newest_first:
+        if claim.is_shared:
+            # whatever else has a claim, readers of several tables get snapshots that fit
+            found |= {name: replace(found[name], snapshot_id=claim.snapshot_id) for name in claim.partitions}
     return found
 
 

@@ -16,7 +16,6 @@ from errata.model.consumer.outbox import HOLDING, Effect, Owed
 from errata.model.consumer.readiness import (
     PartitionReadiness,
     ReadyRow,
-    ReadyState,
     list_ready_rows,
     without_snapshots,
 )
@@ -39,21 +38,22 @@ def owe_ready(project: Project, event: str) -> tuple[Owed, ...]:
     return (Owed(Effect.READY, event),) if project.ready else ()
 
 
-def write_ready_table(workspace: Workspace, tables: Collection[str]) -> frozenset[ReadyState]:
-    """Let the ready table say about these tables what the ledger says; returns the states that it says."""
-    ready, names = workspace.project.ready, sorted(set(tables))
-    if ready is None:
-        return frozenset()
-    states: set[ReadyState] = set()
+def write_ready_table(workspace: Workspace, tables: Collection[str]) -> tuple[str, ...]:
+    """Let the ready table say about these tables what the ledger says; returns all tables whose rows were written.
 
-    def read() -> Sequence[ReadyRow]:
+    Tables that a campaign corrects together are written together, in one commit, from one view of the ledger.
+    """
+    ready, ledger = workspace.project.ready, workspace.ledger
+    if ready is None:
+        return ()
+    names = ledger.readiness.list_joined(tables)
+
+    def read_rows() -> Sequence[ReadyRow]:
         found = {name: read_readiness(workspace, name) for name in names}
-        states.clear()
-        states.update(one.state for partitions in found.values() for one in partitions.values())
         return [row for name, each in found.items() for row in list_ready_rows(name, _grain(workspace, name), each)]
 
-    workspace.engines.ready.replace(ready.table, names, read)
-    return frozenset(states)
+    workspace.engines.ready.replace(ready.table, names, lambda: ledger.read_together(read_rows))
+    return names
 
 
 def hold_readers(
@@ -61,21 +61,24 @@ def hold_readers(
 ) -> tuple[str, ...]:
     """Say in the ready table that these partitions are not ready; returns the consumers that are held thereby.
 
-    Raises if the table could not be written: then nothing may be published.
+    The first publication or rollback of a campaign says so of all its tables. Raises if the table could not be
+    written: then nothing may be published.
     """
     ready, ledger = workspace.project.ready, workspace.ledger
     if ready is None:
         return ()
-    request = HoldRequest(READERS, READERS_TERMS, tuple(partitions))
-    (held,) = ledger.holds.open(
-        run_id, (request,), wave=WHOLE_RUN, snapshot_id=snapshot_id, actor=actor,
-        owes=lambda _: owe_ready(workspace.project, HOLDING),
+    requests = _list_requests(workspace, run_id, kind, partitions, snapshot_id)
+    own = ledger.runs.get(run_id).table
+    held = ledger.holds.open(
+        run_id, requests, wave=WHOLE_RUN, actor=actor,
+        owes=lambda one: owe_ready(workspace.project, HOLDING) if one.table == own else (),
     )  # fmt: skip
     failpoint("ready.before_commit")
     try:
-        write_ready_table(workspace, (held.table,))
+        write_ready_table(workspace, [one.table for one in held])
     except ErrataError as error:
-        ledger.holds.end_one(held.hold_id, actor, "the ready table was not written")
+        for one in held:
+            ledger.holds.end_one(one.hold_id, actor, "the ready table was not written")
         raise EngineError(
             f"{kind} of {run_id} was refused; the ready table could not say that partitions are not ready: "
             f"{error.message}",
@@ -84,8 +87,28 @@ def hold_readers(
             table=ready.table,
         ) from error
     failpoint("ready.after_commit")
-    ledger.holds.acknowledge(held.hold_id, actor)
+    for one in held:
+        ledger.holds.acknowledge(one.hold_id, actor)
     return (READERS,)
+
+
+def _list_requests(
+    workspace: Workspace, run_id: str, kind: str, partitions: Sequence[str], snapshot_id: str | None
+) -> list[HoldRequest]:
+    """The holds that readers need: of the run's own table, and of the other tables of a campaign that begins."""
+    own, found = workspace.ledger.runs.get(run_id).table, workspace.ledger.readiness.find_set(run_id, kind)
+    tables = {own: tuple(partitions)} if found is None else {**found.partitions}
+    tables[own] = tuple(dict.fromkeys((*tables.get(own, ()), *partitions)))
+    return [
+        HoldRequest(
+            READERS,
+            READERS_TERMS,
+            names,
+            snapshot_id if table == own else workspace.engines.pins.refs(table).get("main"),
+            table,
+        )
+        for table, names in sorted(tables.items())
+    ]
 
 
 def _grain(workspace: Workspace, table: str) -> Grain:
