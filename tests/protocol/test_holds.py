@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -367,6 +368,64 @@ class TestWaves:
                 with pytest.raises(ConsumerStopped):
                     place.world.client.run(place.run, publish=True, as_="cy")
                 assert [state for _, state in place.holds()] == ["expired"]
+
+    def test_a_wave_that_waits_holds_up_no_chunk_and_no_verdict(self, make: Callable[..., Place]) -> None:
+        """The first wave waits while the rest is computed and judged; nothing is released meanwhile."""
+        place = make("size: 1, pause: 1s, release: none", "approved", dashboard=ASKED)
+        opened, claims, seen = threading.Event(), itertools.count(1), list[tuple[set[str], int]]()
+
+        def claim() -> None:
+            if next(claims) == 4:
+                assert opened.wait(60), "the first wave waits before the last chunk is computed"
+
+        def look(_: int) -> None:
+            waves = {wave.state.value for wave in place.world.ledger.waves.list(place.run)}
+            seen.append((waves, len(place.world.ledger.releases.list(place.run))))
+            with suppress(StateRefused):
+                place.ack()
+
+        with arm("hold.after_open", opened.set), arm("chunk.after_claim", claim), sleeping(place, look):
+            place.world.client.run(place.run, publish=True, parallel=1, as_="cy")
+        assert seen[0] == ({"validated"}, 0)
+        assert place.world.ledger.runs.get(place.run).state.value == "published"
+        assert len(place.holds()) == 4
+
+    def test_a_wait_does_not_keep_live_jobs_out_longer(self, make: Callable[..., Place]) -> None:
+        """Nothing renews their freeze while a consumer is waited for; the publication freezes again, and checks all."""
+        place = make("size: 2, pause: 1s, release: none", "approved", dashboard=f"{ASKED}, at_most: 5h")
+        product = place.world.root / "products/sales.yaml"
+        place.world.client.cancel(place.run, reason="another plan", as_="ana")
+        frozen = product.read_text().replace("publish: {", "publish: {on_live_write: freeze, freeze: {idle: 30min}, ")
+        product.write_text(frozen)
+        place.world.client.close()
+        place.world.open()
+        place.run = place.world.to("approved")
+        renewed = []
+
+        def look(_: int) -> None:
+            renewed.append(any(one.name == f"freeze-{place.run}" for one in threading.enumerate()))
+            with suppress(StateRefused):
+                place.ack()
+
+        with sleeping(place, look):
+            place.world.client.run(place.run, publish=True, as_="cy")
+        assert renewed[0] is False
+        assert place.world.ledger.runs.get(place.run).state.value == "published"
+
+    def test_a_stream_that_is_repeated_waits_for_the_hold_that_there_is(self, make: Callable[..., Place]) -> None:
+        """Killed while its consumer was held, it asks nobody again."""
+        place = make("size: 2, pause: 1s, release: none", "approved", dashboard=f"{ASKED}, at_most: 30min")
+        with arm("hold.after_open", kill), suppress(Killed):
+            place.world.client.run(place.run, publish=True, as_="cy")
+        assert [state for _, state in place.holds()] == ["open"]
+
+        def acknowledge(_: int) -> None:
+            with suppress(StateRefused):
+                place.ack()
+
+        with sleeping(place, acknowledge):
+            place.world.client.run(place.run, publish=True, as_="cy")
+        assert place.holds() == [("dashboard", "ended")] * 2
 
 
 def test_two_runs_on_one_consumer_follow_each_other(make: Callable[..., Place]) -> None:

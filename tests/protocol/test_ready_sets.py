@@ -20,7 +20,7 @@ from errata.model.audit import Actor
 from errata.model.consumer.hold import READERS, READERS_TERMS, HoldRequest
 from errata.model.consumer.readiness import ReadyRow
 from errata.views.campaign import CampaignPlanView
-from support.clock import later
+from support.clock import later, stopped_clock
 from support.graph_world import PRODUCTS, GraphWorld
 
 READY = "lake.errata.ready"
@@ -345,6 +345,25 @@ def test_a_campaign_that_takes_the_place_of_another_completes_its_tables(make: C
     world.client.run_campaign(again.campaign_id, publish=True, as_="cy")
     assert set(office.states().values()) == {"ready"}
     assert {one.state for one in world.lake.ready.rows(READY)} == {"ready"}
+
+
+def test_a_campaign_waits_for_consumers_of_one_member_and_goes_on_with_others(make: Callable[..., Office]) -> None:
+    """Both tables that are computed from ops.daily hold somebody; the shorter wait comes first."""
+    office = make()
+    held = """consumers:
+  board: {owner: ops, reads: [ops.monthly], hold: {before: 2h, at_most: 3h, on_timeout: go}}
+  desk: {owner: ops, reads: [ops.rolling], hold: {before: 10min, at_most: 1h, on_timeout: go}}
+"""
+    office.world.write("errata.yaml", (office.world.root / "errata.yaml").read_text() + held)
+    with stopped_clock() as clock:
+        office.world.client.close()
+        office.world.open(sleep=lambda seconds: clock.move(seconds * 60))
+        assert office.run() == "done"
+    ledger = office.world.workspace.ledger
+    out = {one.product: ledger.publications.list(one.run_id)[0].settled_at or ""
+           for one in ledger.members.list(office.campaign.campaign_id).values()}  # fmt: skip
+    assert out["ops.rolling"] < out["ops.monthly"]
+    assert {one.state for one in office.world.lake.ready.rows(READY)} == {"ready"}
 
 
 def test_evidence_of_a_member_verifies_with_the_holds_of_its_campaign(make: Callable[..., Office]) -> None:

@@ -185,7 +185,7 @@ def test_a_run_goes_on_to_publish_only_where_the_product_does_so_by_itself():
     """With --validate when nobody is needed, with --publish on request; never as a decision of whoever runs it."""
     client = FakeClient({"publishes_itself": True})
     assert errata("run", RUN, "--validate", "--json", client=client).json["publication_id"] == f"{RUN}-p1-3fa9c2"
-    assert client.called("publish") == {"by_itself": True, "as_": "ana"}
+    assert client.called("publish") == {"by_itself": True, "wait": True, "as_": "ana"}
     client = FakeClient()
     assert errata("run", RUN, "--validate", "--json", client=client).json["passed"]
     assert "publish" not in {name for name, _, _ in client.calls}

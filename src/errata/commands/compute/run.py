@@ -121,7 +121,8 @@ def _compute_and_publish(context: RunContext, work: _Work) -> RunView:
         already = False
         with _start(context) as started:
             refused = _compute_beside(started, work, stream)
-            stream.drain()
+        # a wait for consumers must not keep live jobs out; each publication freezes what it commits
+        stream.drain()
         if refused is not None:
             raise refused
         if work.max_chunks is not None or not _is_rebased(context):

@@ -96,16 +96,29 @@ def release_if_refused(context: RunContext, scope: Collection[str]) -> Iterator[
 
 def wait_for_holds(context: RunContext, hold_ids: Collection[str]) -> None:
     """Sleep until none of these holds makes the publication wait: its own, or those of a run that goes first."""
+    wait_for_any([(context, hold_ids)])
+
+
+def wait_for_any(waits: Sequence[tuple[RunContext, Collection[str]]]) -> bool:
+    """Sleep until the holds of one of these publications no longer make it wait; False if there was no wait at all."""
     said, looks = "", itertools.count(1)
-    while waiting := retry_ledger_call(lambda: _list_waiting(context, hold_ids), context.workspace):
-        text = f"waiting for {_describe_wait(waiting, context.run_id)}"
+    workspace, run_ids = waits[0][0].workspace, {context.run_id for context, _ in waits}
+
+    def look() -> list[HoldRecord]:
+        found = [_list_waiting(context, hold_ids) for context, hold_ids in waits]
+        return [one for each in found for one in each] if all(found) else []
+
+    while waiting := retry_ledger_call(look, workspace):
+        text = f"waiting for {_describe_wait(waiting, run_ids)}"
         if text != said:
-            context.workspace.narrate(text)
+            workspace.narrate(text)
             said = text
         if next(looks) % _PAY_EVERY == 0:
-            pay(context.workspace, context.actor, run_id=context.run_id)
-        left = (min(_end_of(one, context.run_id) for one in waiting) - context.ledger.now_ms()) / 1000
-        context.workspace.sleep(min(_POLL_SECONDS, max(0.05, left)))
+            for context, _ in waits:
+                pay(workspace, context.actor, run_id=context.run_id)
+        left = (min(_end_of(one, run_ids) for one in waiting) - workspace.ledger.now_ms()) / 1000
+        workspace.sleep(min(_POLL_SECONDS, max(0.05, left)))
+    return bool(said)
 
 
 def list_awaited_holds(context: RunContext) -> tuple[HoldRecord, ...]:
@@ -126,12 +139,12 @@ def list_awaited_holds(context: RunContext) -> tuple[HoldRecord, ...]:
 def explain_holds(context: RunContext) -> str:
     """Which consumers make the publication of this run or wave wait, and until when; empty if none does."""
     awaited = list_awaited_holds(context)
-    return f"consumers are held: {_describe_wait(awaited, context.run_id)}" if awaited else ""
+    return f"consumers are held: {_describe_wait(awaited, {context.run_id})}" if awaited else ""
 
 
-def _describe_wait(holds: Sequence[HoldRecord], run_id: str) -> str:
+def _describe_wait(holds: Sequence[HoldRecord], own: Collection[str]) -> str:
     names = sorted({one.consumer for one in holds})
-    until = to_instant(max(_end_of(one, run_id) for one in holds))
+    until = to_instant(max(_end_of(one, own) for one in holds))
     return f"{', '.join(names)}, at most until {until:%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -149,9 +162,9 @@ def _list_waiting(context: RunContext, hold_ids: Collection[str]) -> list[HoldRe
     ]
 
 
-def _end_of(one: HoldRecord, run_id: str) -> int:
-    """When the wait for a hold ends at the latest."""
-    return one.until if one.acknowledge or one.run_id != run_id else one.notice_until
+def _end_of(one: HoldRecord, own: Collection[str]) -> int:
+    """When the wait for a hold ends at the latest; ``own`` are the runs that wait."""
+    return one.until if one.acknowledge or one.run_id not in own else one.notice_until
 
 
 def _judge(context: RunContext, wanted: dict[str, Hold], scope: Collection[str]) -> Outlooks:
