@@ -32,6 +32,8 @@ from support.waves import ALONE, in_waves
 from support.world import PRODUCT_FILE, TABLE
 
 Make = Callable[..., World]
+READY = "lake.errata.ready"
+BO = Actor("bo", "bo", "here")
 PEOPLE = "  airflow: {roles: [operator, publisher], service: true}\n  di: {roles: [requester], teams: [bi]}\n"
 
 
@@ -502,7 +504,7 @@ class TestReadyTable:
         for point, written in (("ready.before_commit", {"announced"}), ("ready.after_commit", {"held"})):
             with arm(point, kill), suppress(Killed):
                 place.publish()
-            assert {row.state for row in place.world.lake.ready.rows("lake.errata.ready")} == written
+            assert {row.state for row in place.world.lake.ready.rows(READY)} == written
             assert place.world.ledger.publications.list(place.run) == ()
 
     def test_a_ready_table_that_cannot_be_written_blocks_the_publication(self, make: Callable[..., Place]) -> None:
@@ -546,21 +548,21 @@ class TestReadyTable:
         place = make(ready=True)
         with arm("publish.after_record", kill), suppress(Killed):
             place.publish()
-        assert {row.state for row in place.world.lake.ready.rows("lake.errata.ready")} == {"held"}
+        assert {row.state for row in place.world.lake.ready.rows(READY)} == {"held"}
         assert set(place.states().values()) == {"ready"}
         place.world.to("approved", place.world.days[0], supersede=None)
         place.world.client.run(place.world.ledger.runs.list()[0].run_id, as_="ana")
-        assert "held" not in {row.state for row in place.world.lake.ready.rows("lake.errata.ready")}
+        assert "held" not in {row.state for row in place.world.lake.ready.rows(READY)}
 
     def test_a_run_is_announced_from_its_approval_until_it_is_given_up(self, make: Callable[..., Place]) -> None:
         """Written by the next command that pays; readers may read what is announced."""
         place = make(state="approved", ready=True)
         place.world.client.run(place.run, as_="ana")
-        rows = place.world.lake.ready.rows("lake.errata.ready")
+        rows = place.world.lake.ready.rows(READY)
         assert {(row.state, row.run_id, row.snapshot_id) for row in rows} == {("announced", place.run, None)}
         place.world.client.cancel(place.run, reason="not needed", as_="ana")
         pay(place.world.workspace, Actor("ana", "ana", "here"), seconds=5)
-        assert place.world.lake.ready.rows("lake.errata.ready") == ()
+        assert place.world.lake.ready.rows(READY) == ()
 
     def test_readers_wait_until_what_they_see_is_up_to_date(self, make: Callable[..., Place]) -> None:
         """Settling in the lake, too; and ready in the end, by whoever pays."""
@@ -570,12 +572,38 @@ class TestReadyTable:
         told = [{row.state for row in rows} for rows in place.world.lake.ready.commits]
         assert told == [{"announced"}, {"held"}, {"ready"}]
 
+    @pytest.mark.parametrize("ready", [False, True])
+    def test_a_waived_refresh_is_ready_only_if_the_waiver_says_so(
+        self, make: Callable[..., Place], ready: bool
+    ) -> None:
+        """Otherwise readers wait until the partitions are published or rolled back again, and nothing stays owed."""
+        place = make(ready=True, dashboard="on_timeout: go")
+        place.world.configure("hold: {", 'refresh: [{redis: "redis://memory/0", delete: "rev:{partition}:*"}], hold: {')
+        place.world.engines.consumers.broken = "down"
+        done = place.publish()
+        rows = place.world.lake.ready.rows
+        assert {(row.state, row.snapshot_id) for row in rows(READY)} == {("settling", done.snapshot_id)}
+        (item,) = (one for one in place.world.ledger.outbox.list_open() if one.effect.value == "recover")
+        view = place.world.client.waive_outbox(item.item_id, reason="switched off", ready=ready, as_="bo")
+        with later(minutes=5):
+            pay(place.world.workspace, BO, seconds=5)
+        assert {row.state for row in rows(READY)} == {"ready" if ready else "settling"}
+        assert set(place.states().values()) == {"ready" if ready else "settling"}
+        assert place.world.ledger.outbox.list_open() == ()
+        assert view.next == ((f"errata deliver {place.run}",) if ready else (f"errata status {place.run}",))
+        if not ready:
+            with pytest.raises(StateRefused, match="bo waived it without --ready"):
+                place.world.client.waive_outbox(item.item_id, reason="after all", ready=True, as_="bo")
+        place.world.engines.consumers.broken = ""
+        place.world.client.rollback(place.run, reason="wrong", as_="bo")
+        assert {row.state for row in rows(READY)} == {"ready"}
+
     def test_a_consumers_hold_is_in_the_lake_as_well(self, make: Callable[..., Place]) -> None:
         """From its opening; one commit, which also counts for the publication."""
         place = make(ready=True, dashboard=NOTICE)
         with pytest.raises(PublishHeld):
             place.publish()
-        assert {row.state for row in place.world.lake.ready.rows("lake.errata.ready")} == {"held"}
+        assert {row.state for row in place.world.lake.ready.rows(READY)} == {"held"}
         with later(minutes=11):
             place.publish()
         assert [rows[0].state for rows in place.world.lake.ready.commits] == ["announced", "held", "ready"]
