@@ -17,6 +17,7 @@
     │   ├── InputWithdrawn              3     input-withdrawn
     │   ├── Drifted                     3     drifted
     │   ├── PublishHeld                 3     publish-held
+    │   ├── ConsumerStopped             3     consumer-stopped
     │   ├── Frozen                      3     frozen
     │   ├── NotFound                    3     not-found
     │   ├── RunExpired                  3     run-expired
@@ -58,6 +59,7 @@ __all__ = [
     "AttemptLost",
     "AuditBroken",
     "ChunkError",
+    "ConsumerStopped",
     "CostCapReached",
     "Differs",
     "EngineError",
@@ -201,9 +203,15 @@ class Drifted(Refused):
 
 
 class PublishHeld(Refused):
-    """The next wave cannot be published yet."""
+    """The next wave cannot be published yet, or consumers are waited for."""
 
     code = "publish-held"
+
+
+class ConsumerStopped(Refused):
+    """A consumer did not acknowledge its hold in time, and its terms say that nothing is published then."""
+
+    code = "consumer-stopped"
 
 
 class Frozen(Refused):

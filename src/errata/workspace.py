@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from errata.ports.hooks import AlarmHook, DbtRunner, Probes, ProgressListener
     from errata.ports.measure import Measurer
     from errata.ports.publish import ContentPort, PublishTable, SideTable, SideTableWriter
+    from errata.ports.ready import ReadyTables
     from errata.ports.tables import (
         HistoryReader,
         InputReader,
@@ -68,6 +69,9 @@ class Engines(Protocol):
 
     @property
     def quarantine(self) -> QuarantineTable: ...
+
+    @property
+    def ready(self) -> ReadyTables: ...
 
     @property
     def outside(self) -> OutsideReader: ...

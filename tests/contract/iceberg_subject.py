@@ -13,7 +13,9 @@ from errata.engines.spark.write.append import SparkWriter
 from errata.ledger import Ledger
 from errata.model.refs import run_branch
 from errata.ports.publish import ContentPort, PublishTable
+from errata.ports.ready import ReadyTables
 from errata.project import load_project
+from errata.testing.contracts.ready_table import ReadySubject
 from errata.testing.contracts.subject import HISTORY, Sale, Subject
 from errata.wiring.engines import ProjectEngines
 from support.lakes import sqlite_lake
@@ -123,3 +125,19 @@ class IcebergSubject:
 
 
 _conforms: type[Subject] = IcebergSubject
+
+
+@dataclass
+class IcebergReadySubject:
+    """A ready table of the project's catalog, in a namespace that does not exist before the first one."""
+
+    engines: ProjectEngines
+    table: str = field(default_factory=lambda: f"lake.errata.r{uuid.uuid4().hex[:12]}")
+
+    @property
+    def ready(self) -> ReadyTables:
+        """See the protocol."""
+        return self.engines.ready
+
+
+_is_ready_subject: type[ReadySubject] = IcebergReadySubject

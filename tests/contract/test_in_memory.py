@@ -9,11 +9,13 @@ from errata.testing.contracts import (
     MeasurerContract,
     MemoryCacheSubject,
     MemoryMessageSubject,
+    MemoryReadySubject,
     MemorySubject,
     MemoryWatermarkSubject,
     MessageContract,
     PublishTableContract,
     ReaderContract,
+    ReadyTableContract,
     StagingContract,
     TagContract,
     WatermarkContract,
@@ -71,3 +73,12 @@ class TestMessages(MessageContract):
     def message_subject(self) -> MemoryMessageSubject:
         """A fresh channel."""
         return MemoryMessageSubject()
+
+
+class TestReadyTables(ReadyTableContract):
+    """A ready table in memory."""
+
+    @pytest.fixture
+    def ready_subject(self) -> MemoryReadySubject:
+        """A fresh one."""
+        return MemoryReadySubject()

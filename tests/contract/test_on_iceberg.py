@@ -11,6 +11,7 @@ from errata.testing.contracts import (
     MeasurerContract,
     PublishTableContract,
     ReaderContract,
+    ReadyTableContract,
     StagingContract,
     TagContract,
 )
@@ -18,7 +19,7 @@ from errata.testing.contracts import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from contract.iceberg_subject import IcebergSubject
+    from contract.iceberg_subject import IcebergReadySubject, IcebergSubject
     from errata.wiring.engines import ProjectEngines
 
 pytestmark = pytest.mark.spark
@@ -59,3 +60,14 @@ class TestReaders(ReaderContract):
 
 class TestMeasurer(MeasurerContract):
     """Measuring Iceberg tables with Spark."""
+
+
+class TestReadyTables(ReadyTableContract):
+    """A ready table of Iceberg."""
+
+    @pytest.fixture
+    def ready_subject(self, engines: ProjectEngines) -> IcebergReadySubject:
+        """A fresh one."""
+        from contract.iceberg_subject import IcebergReadySubject
+
+        return IcebergReadySubject(engines)

@@ -212,14 +212,15 @@ def test_holding_recovered_and_failed_say_what_to_do(make_world: Make) -> None:
     """From what the item of the event carries."""
     world = make_world(days=2, project=CONSUMERS)
     run = world.to("published")
-    owe(world, run, "holding", until="2026-02-01T10:30:00+00:00", acknowledge=True, on_timeout="stop")
+    until = "2026-02-01T10:30:00+00:00"
+    owe(world, run, "holding", hold=f"{run}-h1-0a", until=until, acknowledge=True, on_timeout="stop")
     owe(world, run, "recovered", seconds=95)
     owe(world, run, "failed", problem="it still shows old values", item=7, differences=[["2026-01-01", "2.00", "1.00"]])
     holding, recovered, failed = list_sent(world)[-3:]
     assert holding.title == "Please hold: fin.sales, 2 days"
     assert "the hold ends at 2026-02-01 10:30 UTC" in holding.text
     assert "without that it stops at 2026-02-01 10:30 UTC" in holding.text
-    assert holding.commands["acknowledge"] == f"errata ack {run} dashboard"
+    assert holding.commands["acknowledge"] == f"errata ack {run} dashboard --hold {run}-h1-0a"
     assert recovered.title == "Recovered: fin.sales, 2 days"
     assert "was done 1 m 35 s after it" in recovered.text
     assert "dashboard shows" not in recovered.text, "it is not read back"

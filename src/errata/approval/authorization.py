@@ -113,10 +113,20 @@ def explain_unreleased(context: RunContext) -> str:
     return _find_authority(context, found, standing, breaks_glass=False, by_itself=True)[1]
 
 
-def authorize_publication(
+@dataclass(frozen=True, slots=True)
+class _Authority:
+    """What could be published now, and by which release; nothing of it is recorded yet."""
+
+    found: JudgedCandidate
+    files: tuple[DataFile, ...]
+    release: ReleaseRecord | None  # a valid one that was given before
+    kind: Literal["publish", "automatic"]
+
+
+def require_authority(
     context: RunContext, *, looked_at: str | None = None, break_glass: str = "", by_itself: bool = False
-) -> Authorization:
-    """Authorise a publication now, or refuse with all unmet preconditions at once; refusals are audited."""
+) -> _Authority:
+    """Refuse a publication with all unmet preconditions at once; refusals are audited, and nothing else is recorded."""
     refuse_checking_run(context.workspace, context.actor, context.run, context.manifest, "publish")
     found = load_judged_candidate(context.workspace, context.run)
     if context.run.state not in PUBLISHABLE_STATES or found is None or found.candidate.snapshot_id is None:
@@ -127,24 +137,31 @@ def authorize_publication(
         raise audit_refusal(
             context.workspace, context.actor, context.run, "publish", _stale_digest_error(context.run, looked_at)
         )
-    candidate = found.candidate
     files = context.engines.publishing.files_of(
         context.manifest.target.staging, found.candidate.snapshot_id, context.manifest.partitions
     )  # fmt: skip
     standing = find_valid_release(context.workspace, context.run, context.manifest, found)
     kind, unreleased = _find_authority(context, found, standing, breaks_glass=bool(break_glass), by_itself=by_itself)
     _require_preconditions(context, found, files, unreleased, breaks_glass=bool(break_glass))
+    return _Authority(found, files, standing, kind)
+
+
+def authorize_publication(
+    context: RunContext, *, looked_at: str | None = None, break_glass: str = "", by_itself: bool = False
+) -> Authorization:
+    """Authorise a publication now, and record the release that it rests on; refused as by ``require_authority``."""
     # nothing is recorded until every precondition holds: a refused publication must not leave a release behind
-    record = standing
+    found = require_authority(context, looked_at=looked_at, break_glass=break_glass, by_itself=by_itself)
+    candidate, record = found.found.candidate, found.release
     if record is None or break_glass:
         record, _ = context.ledger.releases.record(
-            context.run_id, found.subject.content, candidate_n=candidate.n, person=context.actor.person, kind=kind,
-            actor=context.actor, break_glass=break_glass,
+            context.run_id, found.found.subject.content, candidate_n=candidate.n, person=context.actor.person,
+            kind=found.kind, actor=context.actor, break_glass=break_glass,
             since=find_release_cutoff(context.workspace, context.manifest),
             owes=owe_alarm(context.workspace, break_glass),
         )  # fmt: skip
         failpoint("publish.after_release")
-    return Authorization(candidate, files, record, _intent_fields(record, found, context.actor))
+    return Authorization(candidate, found.files, record, _intent_fields(record, found.found, context.actor))
 
 
 def _require_preconditions(

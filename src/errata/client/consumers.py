@@ -1,4 +1,4 @@
-"""Methods of the Client about consumers: what a publication does to them, what is owed to them, and its payment."""
+"""Methods of the Client about consumers: what a publication does to them, what is owed and paid, what is ready."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from errata.text.escape import require_one_line
 if TYPE_CHECKING:
     from errata.views.consumers import ConfirmView, ConsumersView
     from errata.views.outbox import DeliverView, OutboxDecisionView, OutboxView
+    from errata.views.readiness import HoldView, ReadyView
 
 
 class Consumers(OpenProject):
@@ -70,3 +71,26 @@ class Consumers(OpenProject):
         Example: client.deliver("fin.daily_revenue", timeout="1min", as_="cron").ok
         """
         return consumers.deliver.deliver(self._workspace, self._actor(as_), of, timeout=timeout)
+
+    def ready(self, table: str, partitions: str | Sequence[str] | None = None, *, wait: str = "0s") -> ReadyView:
+        """Whether partitions of a table or product may be read (default: all); ``wait`` waits until they may.
+
+        Reads the ledger and nothing else.
+
+        Example: client.ready("fin.daily_revenue", ["2026-01-13"], wait="30min").ready
+        """
+        return consumers.ready.show_ready(self._workspace, table, partitions, wait)
+
+    def acknowledge(self, run_id: str, consumer: str, *, hold: str | None = None, as_: str | None = None) -> HoldView:
+        """Acknowledge the hold of a consumer, as its owner; ``hold`` is the one that was seen (default: the open one).
+
+        Example: client.acknowledge(run.id, "exec-dashboard", hold=hold_id, as_="di")
+        """
+        return consumers.acknowledge.acknowledge_hold(self._workspace, self._actor(as_), run_id, consumer, hold)
+
+    def show_hold(self, run_id: str, consumer: str, *, hold: str | None = None) -> HoldView:
+        """The hold that :meth:`acknowledge` would acknowledge.
+
+        Example: client.show_hold(run.id, "exec-dashboard").until
+        """
+        return consumers.acknowledge.show_hold(self._workspace, run_id, consumer, hold)

@@ -32,7 +32,8 @@ def owe_messages(
 
     ``payload`` is what the record does not have elsewhere, without names of people and values of classified columns:
 
-    - ``holding``: ``until`` (an instant), ``acknowledge`` (whether the publication waits), ``on_timeout``
+    - ``holding``: ``hold`` (its id), ``until`` (an instant), ``acknowledge`` (whether the publication waits),
+      ``on_timeout``
     - ``recovered``: ``seconds`` since the publication or rollback
     - ``failed``: ``problem``, ``item`` (the item to retry), ``differences``: ``[partition, shown, expected]`` each
     """

@@ -25,6 +25,7 @@ def load_handlers() -> Mapping[Effect, Handler]:
     from errata.delivery.consumer_messages import tell_consumer
     from errata.delivery.correction_rows import write_corrections
     from errata.delivery.current_view import refresh_view
+    from errata.delivery.ready_partitions import show_ready_partitions
     from errata.delivery.recoveries import recover_consumer
     from errata.delivery.stream_checkpoints import repair_checkpoint
     from errata.delivery.watch import watch_publication
@@ -33,6 +34,7 @@ def load_handlers() -> Mapping[Effect, Handler]:
     return {
         Effect.CORRECTIONS: write_corrections,
         Effect.VIEW: refresh_view,
+        Effect.READY: show_ready_partitions,
         Effect.ALARM: ring_alarm,
         Effect.TELL: tell_consumer,
         Effect.WATERMARK: move_watermark,

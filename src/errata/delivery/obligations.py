@@ -13,9 +13,12 @@ from errata.model.consumer.outbox import Effect, Owed
 from errata.model.manifest import Manifest
 from errata.model.side_tables import is_side_table_mode
 from errata.publishing.origins import find_origins
+from errata.publishing.readers.ready_table import owe_ready
 from errata.workspace import Workspace
 
 PLANNED, APPROVED, PUBLISHED, ROLLED_BACK = "planned", "approved", "published", "rolled_back"
+_SHOWN = frozenset({APPROVED, PUBLISHED, ROLLED_BACK})
+"""Events that the ready table shows."""
 
 
 def list_owed(
@@ -28,6 +31,7 @@ def list_owed(
     on_tables = _owed_on_tables(workspace, run, manifest, event, partitions) if run else ()
     return (
         *on_tables,
+        *(owe_ready(workspace.project, event) if event in _SHOWN else ()),
         *owe_messages(workspace.project, manifest.product, event, partitions),
         *_owed_to_consumers(workspace, manifest, event, partitions),
         *_owed_to_watch(workspace, manifest, event, partitions),

@@ -128,7 +128,9 @@ def _find_undo_end(publication: PublicationRecord | None, manifest: Manifest) ->
 def _build_hold(item: OutboxItem) -> HoldNotice | None:
     if item.event != "holding":
         return None
-    command = f"errata ack {item.run_id} {item.consumer}" if item.payload.get("acknowledge") else ""
+    # the hold by its id: a program that repeats the command acknowledges no later one
+    command = f"errata ack {item.run_id} {item.consumer} --hold {item.payload['hold']}"
+    command = command if item.payload.get("acknowledge") else ""
     return HoldNotice(str(item.payload.get("until", "")), command, str(item.payload.get("on_timeout", "go")))
 
 

@@ -16,10 +16,12 @@ from errata.evidence.head_export import require_recent_head, try_export_head
 from errata.failpoints import failpoint
 from errata.ledger import PublicationRecord, current_owner, is_owner_dead
 from errata.model.audit import Actor
+from errata.model.consumer.hold import list_held
 from errata.model.consumer.outbox import Owed
 from errata.model.side_tables import find_landing_pin
 from errata.publishing.hazards import watch_guard
 from errata.publishing.intent import Intent
+from errata.publishing.readers.ready_table import hold_readers
 from errata.publishing.unrecorded import close_intent
 from errata.worker.heartbeat import beating, write_lease
 from errata.workspace import Workspace
@@ -85,6 +87,9 @@ class LedgerLog:
     def _open_intent(self, detail: Mapping[str, object], found_id: str | None) -> str:
         if self.kind == "publish":
             require_recent_head(self.workspace)
+        base = str(detail.get("base_snapshot_id") or "") or None
+        # what is on the table already was announced, or not, when it was committed
+        consumers = self._hold_consumers(base) if found_id is None else ()
         made = self.workspace.ledger.publications.intend(
             self.run_id,
             self.kind,  # type: ignore[arg-type]
@@ -95,9 +100,9 @@ class LedgerLog:
             detail=detail,
             lease_seconds=write_lease(),
             actor=self.actor,
-            consumers=(),
+            consumers=consumers,
             release=self.release,
-            base_snapshot_id=str(detail.get("base_snapshot_id") or "") or None,
+            base_snapshot_id=base,
             owner=current_owner(),
             found_id=found_id,
             # with the intent, so that nothing is forgotten if the process dies right after the commit
@@ -105,6 +110,16 @@ class LedgerLog:
         )
         self._open.append(made.pub_id)
         return made.pub_id
+
+    def _hold_consumers(self, snapshot_id: str | None) -> tuple[str, ...]:
+        """Hold the readers of the ready table; returns all consumers without whose holds the intent is refused."""
+        readers = hold_readers(
+            self.workspace, self.actor, self.run_id, self.kind, self.partitions, snapshot_id
+        )  # fmt: skip
+        if self.kind != "publish":
+            return readers
+        product = self.workspace.ledger.runs.get(self.run_id).product
+        return (*readers, *(name for name, _ in list_held(self.workspace.project.list_consumers(product))))
 
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
         """See the port."""

@@ -1,16 +1,19 @@
-"""What consumers show, in memory: a cache, answers of other systems that a test sets, and watermarks."""
+"""What consumers show and look at, in memory: a cache, answers that a test sets, watermarks, ready tables."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from errata.errors import EngineError, UsageError
 from errata.model.consumer.declaration import Refresh, Verify, WatermarkState
 from errata.model.consumer.partition_text import fill_redis_key
+from errata.model.consumer.readiness import ReadyRow
 from errata.model.consumer.redis_keys import compile_pattern
 from errata.model.consumer.watermark import WatermarkType
 from errata.ports.consumers import ConsumerSystems, Watermark, WatermarkMove, Watermarks
+from errata.ports.ready import ReadyTables
 
 _AT = "2026-01-01T00:00:00.000+00:00"
 
@@ -105,5 +108,40 @@ def _name(state: WatermarkState) -> tuple[str, str]:
     return state.table, repr(sorted(state.key.items()))
 
 
+@dataclass
+class MemoryReadyTables:
+    """Ready tables by name; ``broken`` is the error of a catalog that does not answer."""
+
+    tables: dict[str, tuple[ReadyRow, ...]] = field(default_factory=dict)
+    commits: list[tuple[ReadyRow, ...]] = field(default_factory=list)  # all rows after each commit
+    broken: str = ""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def replace(self, table: str, names: Sequence[str], read: Callable[[], Sequence[ReadyRow]]) -> bool:
+        """See the port."""
+        while True:
+            if self.broken:
+                raise EngineError(self.broken, table=table)
+            version, before = len(self.commits), self.tables.get(table, ())
+            kept = tuple(row for row in before if row.table_name not in names)
+            rows = _sort((*kept, *read()))
+            if rows == before:
+                return False
+            with self._lock:
+                if len(self.commits) == version:
+                    self.tables[table] = rows
+                    self.commits.append(rows)
+                    return True
+
+    def rows(self, table: str) -> tuple[ReadyRow, ...]:
+        """See the port."""
+        return self.tables.get(table, ())
+
+
+def _sort(rows: Sequence[ReadyRow]) -> tuple[ReadyRow, ...]:
+    return tuple(sorted(rows, key=lambda row: (row.table_name, row.first_partition)))
+
+
 _systems: type[ConsumerSystems] = MemoryConsumers
 _watermarks: type[Watermarks] = MemoryWatermarks
+_are_ready_tables: type[ReadyTables] = MemoryReadyTables

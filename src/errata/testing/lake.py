@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from errata.errors import NotFound
+from errata.testing.consumers import MemoryReadyTables
 from errata.testing.table import MemoryTable, create_table
 
 
@@ -45,6 +46,7 @@ class Lake:
     clock: Callable[[], datetime] = _read_clock
     tables: dict[str, MemoryTable] = field(default_factory=dict)
     views: dict[str, str] = field(default_factory=dict)  # name → query
+    ready: MemoryReadyTables = field(default_factory=MemoryReadyTables)
 
     def create(
         self,

@@ -60,6 +60,7 @@ class MemoryEngines:
         self.beside = MemorySideTables(lake)
         self.writer = MemorySideTableWriter(lake)
         self.quarantine = MemoryQuarantine()
+        self.ready = lake.ready
         self.measurer = MemoryMeasurer(lake, ledger.parts.get)
         self.content = MemoryContent(self.measurer)
         given = hooks or Hooks()

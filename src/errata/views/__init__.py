@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         WaveTurnView,
         WaveView,
     )
+    from errata.views.readiness import HoldView, PartitionReadyView, ReadyView
     from errata.views.run import (
         QuarantineReason,
         QuarantineView,
@@ -90,6 +91,7 @@ __all__ = [
     "HeadView",
     "HeadsView",
     "HistoryView",
+    "HoldView",
     "ImpactView",
     "InputView",
     "KeyView",
@@ -101,6 +103,7 @@ __all__ = [
     "OutboxDecisionView",
     "OutboxItemView",
     "OutboxView",
+    "PartitionReadyView",
     "PartitionView",
     "PlanView",
     "PublishView",
@@ -108,6 +111,7 @@ __all__ = [
     "QuarantineView",
     "QuorumView",
     "ReadingView",
+    "ReadyView",
     "ReleaseView",
     "ReleasedView",
     "RollbackView",
@@ -160,6 +164,7 @@ _NAMES = {
         "PublishView",
         "RollbackView",
     ),
+    "readiness": ("HoldView", "PartitionReadyView", "ReadyView"),
     "run": ("QuarantineReason", "QuarantineView", "RunCounts", "RunView", "SetAsideRow", "StateView", "ValidateView"),
     "status": ("CostView", "PartitionView", "RunLine", "SetBackView", "StatusView"),
 }

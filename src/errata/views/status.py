@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from errata.views.live_writes import LateInputView, LiveWriteView
     from errata.views.outbox import OutboxItemView
     from errata.views.publish import FreezeView, HazardView, WaveTurnView, WaveView
+    from errata.views.readiness import HoldView
     from errata.views.recovery_line import RecoveryLine
 
 
@@ -162,6 +163,7 @@ class StatusView:
     live_writes: tuple[LiveWriteView, ...] = ()  # into partitions that are not published, since planning
     late_inputs: tuple[LateInputView, ...] = ()  # new data in inputs since they were pinned
     campaign: str | None = field(default=None, metadata=LEFT_OUT)  # that the run is a member of
+    holds: tuple[HoldView, ...] = field(default=(), metadata=LEFT_OUT)  # of consumers that wait for it now
     recovery: str | None = field(default=None, metadata=LEFT_OUT)  # None: nothing of it reaches a consumer
     recoveries: tuple[RecoveryLine, ...] = field(default=(), metadata=LEFT_OUT)  # by consumer
     owed_items: int = field(default=0, metadata=LEFT_OUT)  # of all runs: not paid yet

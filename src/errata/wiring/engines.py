@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from errata.ports.checkpoints import CheckpointStore
     from errata.ports.erasure import ErasedSubjects, Suppressions
     from errata.ports.hooks import DbtRunner
+    from errata.ports.ready import ReadyTables
     from errata.ports.tables import (
         HistoryReader,
         InputReader,
@@ -167,6 +168,13 @@ class ProjectEngines:
         from errata.engines.iceberg.metadata.quarantine import IcebergQuarantine
 
         return IcebergQuarantine(self.catalogs)
+
+    @cached_property
+    def ready(self) -> ReadyTables:
+        """The table of ready partitions, without a JVM."""
+        from errata.engines.iceberg.metadata.ready_table import IcebergReadyTables
+
+        return IcebergReadyTables(self.catalogs)
 
     @cached_property
     def suppressions(self) -> Suppressions:

@@ -95,6 +95,7 @@ from errata.views.late import (
     StandingView,
 )
 from errata.views.outbox import DeliverView, OutboxDecisionView, OutboxItemView, OutboxView
+from errata.views.readiness import HoldView, PartitionReadyView, ReadyView
 from errata.views.recovery_line import RecoveryLine
 from errata.views.run import TryView
 from errata.views.runbook import NoteView, RunbookView
@@ -1003,6 +1004,39 @@ def recoveries() -> tuple[RecoveryLine, ...]:
                      error="regulator shows 12 for 2026-01-13, expected 6"),
         RecoveryLine("ml-features", "recovered", is_late=True),
     )  # fmt: skip
+
+
+def hold(**fields: Any) -> HoldView:
+    """A hold that its owner has not acknowledged."""
+    values: dict[str, Any] = {
+        "hold_id": f"{RUN}-h1-3fa9c2", "run_id": RUN, "consumer": "exec-dashboard", "wave": 1, "state": "open",
+        "partitions": days("2026-01-13", 2), "opened_at": "2026-02-15T11:00:00Z",
+        "not_before": "2026-02-15T11:10:00+00:00", "until": "2026-02-15T13:00:00+00:00", "acknowledge": True,
+        "on_timeout": "stop",
+    }  # fmt: skip
+    return HoldView(**(values | fields))
+
+
+def acknowledged() -> HoldView:
+    """The same, acknowledged."""
+    return hold(state="acknowledged", acknowledged_by="di", acknowledged_at="2026-02-15T11:04:00Z")
+
+
+def ready(*, ok: bool = False) -> ReadyView:
+    """Two days that are held, between days that may be read."""
+    known = dict.fromkeys(days("2026-01-10", 3), ("ready", "bf-20260101-daily-revenue-00000001", "7"))
+    held = dict.fromkeys(days("2026-01-13", 2), ("announced" if ok else "held", RUN, "7"))
+    found = [
+        PartitionReadyView(name, state, run, snapshot, "2026-02-15T11:00:00Z")
+        for name, (state, run, snapshot) in (known | held).items()
+    ]
+    return ReadyView("lake.fin.daily_revenue", "day", ok, (*found, PartitionReadyView("2026-01-15", "ready")))
+
+
+def holding_status() -> StatusView:
+    """A validated run whose consumers are held."""
+    others = hold(consumer="fraud-stream", acknowledge=False), replace(acknowledged(), consumer="ml-features")
+    return replace(published_status(), holds=(hold(), *others))
 
 
 def late() -> LateView:

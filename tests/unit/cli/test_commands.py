@@ -22,7 +22,8 @@ from unit.cli.sample_client import FakeClient, errata
 RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
     "init adopt check doctor try plan show approve decline run pause resume cancel retry submit validate diff "
-    "report release publish quarantine rollback status why runs history impact stale late runbook note cleanup deliver"
+    "report release publish quarantine rollback status why runs history impact stale late runbook note cleanup deliver "
+    "ready ack"
 )
 NAMES = (
     *PLAIN.split(" "),
@@ -184,7 +185,7 @@ def test_a_run_goes_on_to_publish_only_where_the_product_does_so_by_itself():
     """With --validate when nobody is needed, with --publish on request; never as a decision of whoever runs it."""
     client = FakeClient({"publishes_itself": True})
     assert errata("run", RUN, "--validate", "--json", client=client).json["publication_id"] == f"{RUN}-p1-3fa9c2"
-    assert client.called("publish") == {"by_itself": True, "as_": "ana"}
+    assert client.called("publish") == {"by_itself": True, "wait": True, "as_": "ana"}
     client = FakeClient()
     assert errata("run", RUN, "--validate", "--json", client=client).json["passed"]
     assert "publish" not in {name for name, _, _ in client.calls}

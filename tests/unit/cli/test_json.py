@@ -57,6 +57,8 @@ PROMISED: dict[tuple[str, ...], set[str]] = {
     ("outbox",): {"items", "next"},
     ("outbox", "retry", "17"): {"action", "items", "already"},
     ("outbox", "waive", "17", "--reason", "x"): {"action", "items", "already"},
+    ("ready", "t"): {"ready", "partitions"},
+    ("ack", "r", "c"): {"hold_id", "run_id", "consumer", "state", "until", "acknowledged_by"},
     ("deliver",): {"ok", "paid", "items", "warnings", "seconds"},
     ("standing", "show"): {"standing"},
     ("standing", "approve", "p", "--change", "rows=5%", "--digest", "a" * 64): {"digest", "counts", "why", "changes"},

@@ -26,6 +26,7 @@ from errata.text import numbers as human
 from errata.views import ImpactView, LateInputView, LiveWriteView, PartitionView, RunsView
 from errata.views.checks import DoctorCheck
 from errata.views.outbox import OutboxView
+from errata.views.readiness import ReadyView
 from unit.cli import samples
 from unit.cli.sample_client import FakeClient, errata
 
@@ -313,6 +314,14 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "outbox-all": (("outbox", RUN, "--all"), {"outbox": samples.outbox(all_items=True)}),
     "outbox-retry": (("outbox", "retry", "17"), {}),
     "outbox-waive": (("outbox", "waive", "17", "--reason", "switched off"), {}),
+    "ready": (("ready", "fin.daily_revenue"), {}),
+    "ready-all": (("ready", "fin.daily_revenue"), {"ready": samples.ready(ok=True)}),
+    "ready-none": (
+        ("ready", "fin.daily_revenue"),
+        {"ready": ReadyView("lake.fin.daily_revenue", "day", ready=True, partitions=())},
+    ),
+    "ack": (("ack", RUN, "exec-dashboard"), {}),
+    "status-holds": (("status", RUN), {"status": samples.holding_status()}),
     "deliver": (("deliver",), {}),
     "deliver-paid": (("deliver",), {"deliver": samples.delivery(ok=True)}),
     "status-owed": (("status", RUN), {"status": samples.owing_status()}),

@@ -16,12 +16,12 @@ MODULES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
 LISTED = re.findall(r"`([a-z_/]+\.py)`", (ROOT / "docs/concepts/where-things-are.md").read_text(encoding="utf-8"))
 MOST_MODULES = 24
 SAME_CONCEPT = {
-    "adopt", "approval", "approve", "audit",
+    "acknowledge", "adopt", "approval", "approve", "audit",
     "calendar", "campaign", "campaigns", "check", "checkpoints", "checks", "chunks", "class_archive", "cleanup",
     "completeness", "consumers", "control",
     "deliver", "diff", "differ", "distribution", "doctor",
     "eras", "erase", "erasure", "evidence",
-    "history",
+    "history", "holds",
     "impact",
     "jars",
     "late", "ledger", "live", "live_writes",
@@ -30,7 +30,7 @@ SAME_CONCEPT = {
     "outbox",
     "people", "plan", "preview", "product", "progress", "project", "publish",
     "quarantine",
-    "rebase", "reconcile", "refs", "release", "report", "restore", "rollback",
+    "readiness", "ready", "ready_table", "rebase", "reconcile", "refs", "release", "report", "restore", "rollback",
     "row_accounts", "row_rules", "rows", "rule_check", "rules", "run", "runbook", "runs",
     "secrets", "settings", "show", "side_tables", "spark", "staging", "stale", "standing", "status",
     "table", "tables", "throttle", "transforms", "try_",

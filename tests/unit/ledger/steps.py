@@ -151,8 +151,8 @@ def hold(
     **terms: Any,
 ) -> HoldRecord:
     """A hold of one consumer: ten minutes of notice, two hours at most."""
-    wanted = HoldRequest(consumer, Hold(**{"on_timeout": "stop", "before_seconds": 600, **terms}))
-    opened = ledger.holds.open(run_id, (wanted,), wave=wave, partitions=days, snapshot_id="10", actor=BO)
+    wanted = HoldRequest(consumer, Hold(**{"on_timeout": "stop", "before_seconds": 600, **terms}), tuple(days), "10")
+    opened = ledger.holds.open(run_id, (wanted,), wave=wave, actor=BO)
     return opened[0]
 
 

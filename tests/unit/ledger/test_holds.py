@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from errata.errors import PublishHeld, StateRefused
+from errata.errors import ConsumerStopped, PublishHeld, StateRefused
 from errata.ledger import Ledger
 from errata.ledger.schema.definition import hold as hold_table
 from errata.model.consumer.declaration import Hold
@@ -74,7 +74,7 @@ class TestIntent:
             if on_timeout == "go":
                 intend(validated, "bf-1", DAYS, consumers=["dashboard"])
             else:
-                with pytest.raises(PublishHeld, match="did not acknowledge its hold by"):
+                with pytest.raises(ConsumerStopped, match="did not acknowledge its hold by"):
                     intend(validated, "bf-1", DAYS, consumers=["dashboard"])
 
     def test_a_hold_of_long_ago_lets_nothing_through(self, validated: Ledger):
@@ -176,9 +176,9 @@ class TestOneAtATime:
         """A consumer that cannot be held now leaves the others alone."""
         run_in(validated, S.VALIDATED, "bf-2", ("2026-02-01",))
         hold(validated, consumer="stream")
-        wanted = [HoldRequest(name, Hold("go")) for name in ("dashboard", "stream")]
+        wanted = [HoldRequest(name, Hold("go"), ("2026-02-01",)) for name in ("dashboard", "stream")]
         with pytest.raises(PublishHeld):
-            validated.holds.open("bf-2", wanted, wave=1, partitions=("2026-02-01",), snapshot_id=None, actor=BO)
+            validated.holds.open("bf-2", wanted, wave=1, actor=BO)
         assert states(validated, "bf-2") == []
 
     def test_a_hold_that_lapsed_is_in_nobodys_way(self, validated: Ledger):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from errata.ledger import Ledger
+from errata.model.consumer.outbox import Effect, Owed
 from errata.model.consumer.readiness import ReadyState
 from errata.model.run import RunState
 from support.clock import later
-from unit.ledger.steps import ANA, DAYS, TABLE, hold, intend, plan, publish, roll_back, run_in, settle
+from unit.ledger.steps import ALIVE, ANA, BO, DAYS, TABLE, hold, intend, plan, publish, roll_back, run_in, settle
 
 S, R = RunState, ReadyState
 
@@ -90,3 +93,43 @@ def test_a_later_run_announces_partitions_that_an_earlier_one_published(ledger: 
     assert found(ledger)[DAYS[0]] == ("announced", "bf-2", f"s-{out.pub_id}")
     roll_back(ledger, "bf-1", DAYS[1:])
     assert found(ledger)[DAYS[0]][0] == "announced"
+
+
+RECOVER = Owed(Effect.RECOVER, "published", "dashboard", DAYS[:2])
+
+
+def test_a_published_partition_is_settling_until_what_shows_it_is_up_to_date(ledger: Ledger):
+    """Only the partitions of the unpaid item; messages hold nobody up."""
+    run_in(ledger, S.VALIDATED)
+    made = intend(ledger, "bf-1", DAYS, owes=[RECOVER, Owed(Effect.TELL, "published", "dashboard", DAYS)])
+    settle(ledger, made)
+    assert found(ledger) == {
+        DAYS[0]: ("settling", "bf-1", f"s-{made.pub_id}"),
+        DAYS[1]: ("settling", "bf-1", f"s-{made.pub_id}"),
+        DAYS[2]: ("ready", "bf-1", f"s-{made.pub_id}"),
+    }
+    item = ledger.outbox.claim("dashboard/recover/" + TABLE, ALIVE, lease_seconds=60)
+    assert item is not None
+    ledger.outbox.record_paid(item, {}, BO)
+    assert {state for state, *_ in found(ledger).values()} == {"ready"}
+    since = {one.since for one in ledger.readiness.judge(TABLE).values()}
+    assert since == {ledger.outbox.get(item.item_id).ended_at}
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_a_waived_refresh_keeps_readers_waiting_unless_the_waiver_says_ready(ledger: Ledger, ready: bool):
+    """Waiving ends retries, not the condition; a later publication owes for itself."""
+    run_in(ledger, S.VALIDATED)
+    settle(ledger, intend(ledger, "bf-1", DAYS, owes=[RECOVER]))
+    ledger.outbox.waive(1, "the cache is gone", BO, ready=ready)
+    assert found(ledger)[DAYS[0]][0] == ("ready" if ready else "settling")
+    roll_back(ledger, "bf-1", DAYS[:1])
+    assert found(ledger)[DAYS[0]][0] == "ready"
+    assert found(ledger)[DAYS[1]][0] == ("ready" if ready else "settling")
+
+
+def test_what_a_publication_owes_counts_only_once_it_landed(ledger: Ledger):
+    """A publication that was abandoned owes nothing."""
+    run_in(ledger, S.VALIDATED)
+    settle(ledger, intend(ledger, "bf-1", DAYS, owes=[RECOVER]), "abandoned")
+    assert {state for state, *_ in found(ledger).values()} == {"announced"}

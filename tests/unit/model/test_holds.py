@@ -18,7 +18,7 @@ from errata.model.consumer.hold import (
     build_held_error,
     find_hold,
     judge_hold,
-    list_hold_requests,
+    list_held,
 )
 
 H, Do = HoldState, Outlook
@@ -100,9 +100,10 @@ def test_the_newest_hold_that_covers_the_partitions_counts():
     """An older one is of an earlier attempt."""
     newer = replace(OPEN, hold_id="bf-1-h2-bb")
     other = replace(OPEN, hold_id="bf-1-h3-cc", partitions=("2026-01-02",))
-    assert find_hold([OPEN, newer, other], "dashboard", ["2026-01-01"]) == newer
-    assert find_hold([OPEN], "dashboard", ["2026-01-01", "2026-01-02"]) is None
-    assert find_hold([OPEN], "stream", ["2026-01-01"]) is None
+    assert find_hold([OPEN, newer, other], "dashboard", ["2026-01-01"], "lake.t") == newer
+    assert find_hold([OPEN], "dashboard", ["2026-01-01", "2026-01-02"], "lake.t") is None
+    assert find_hold([OPEN], "stream", ["2026-01-01"], "lake.t") is None
+    assert find_hold([OPEN], "dashboard", ["2026-01-01"], "lake.other") is None
 
 
 def test_only_consumers_with_a_hold_are_held():
@@ -112,7 +113,7 @@ def test_only_consumers_with_a_hold_are_held():
         Consumer("c", ("p",)),
         Consumer("a", ("p",), hold=Hold("stop")),
     ]
-    assert [one.consumer for one in list_hold_requests(consumers)] == ["a", "b"]
+    assert [name for name, _ in list_held(consumers)] == ["a", "b"]
 
 
 def test_the_refusal_says_who_is_waited_for_until_when_and_what_to_type():

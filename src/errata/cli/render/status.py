@@ -102,12 +102,20 @@ def render_run_status(view: StatusView, width: int) -> list[str]:
             lines += render_publication(publication, view.grain, width)
     for hazard in view.hazards:
         lines += render_hazard(hazard, width)
+    if view.holds:
+        lines += ["", *_render_holds(view, width)]
     if view.recovery:
         lines += ["", *_render_recovery(view, width)]
     if view.owed:
         lines += ["", *_render_owed(view, width)]
     lines += render_warnings((*view.warnings, *view.noticed), width)
     return [*lines, "", *render_next(view.next)] if view.next else lines
+
+
+def _render_holds(view: StatusView, width: int) -> list[str]:
+    from errata.cli.render.consumers.ready import render_holds  # most runs hold nobody
+
+    return render_holds(view.holds, width)
 
 
 def _render_recovery(view: StatusView, width: int) -> list[str]:

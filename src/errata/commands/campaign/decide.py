@@ -10,6 +10,7 @@ from errata.errors import ApprovalRefused
 from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.run import RUN_MOVES, RunState
+from errata.publishing.readers.ready_table import owe_ready
 from errata.text.escape import require_reason
 from errata.views.campaign import CampaignView
 from errata.workspace import Workspace
@@ -41,7 +42,8 @@ def decline_campaign(workspace: Workspace, actor: Actor, campaign_id: str, note:
     require_role(workspace, actor, (Role.APPROVER,), "decline", record.campaign_id)
     require_person(workspace, actor, (Role.APPROVER,), "decline", record.campaign_id)
     refuse_requester(workspace, actor, record.planned_by, "decline", record.campaign_id)
-    workspace.ledger.campaigns.decide(record.campaign_id, record.digest, "declined", note, actor)
+    owes = owe_ready(workspace.project, "declined")
+    workspace.ledger.campaigns.decide(record.campaign_id, record.digest, "declined", note, actor, owes)
     cancel_unpublished(workspace, actor, record.campaign_id, f"{record.campaign_id} was declined")
     return build_campaign_status(workspace, actor, record.campaign_id)
 
@@ -52,7 +54,9 @@ def cancel_campaign(workspace: Workspace, actor: Actor, campaign_id: str, reason
     require_reason("a cancellation", reason, f"errata cancel {campaign_id}")
     require_role(workspace, actor, (Role.OPERATOR,), "cancel", record.campaign_id)
     # the campaign first, so that nothing starts while its runs are cancelled
-    workspace.ledger.campaigns.end(record.campaign_id, reason, actor)
+    workspace.ledger.campaigns.end(
+        record.campaign_id, reason, actor, owe_ready(workspace.project, RunState.CANCELLED.value)
+    )
     cancel_unpublished(workspace, actor, record.campaign_id, reason)
     return build_campaign_status(workspace, actor, record.campaign_id)
 
@@ -62,4 +66,5 @@ def cancel_unpublished(workspace: Workspace, actor: Actor, campaign_id: str, rea
     for member in workspace.ledger.members.list(campaign_id).values():
         if RunState.CANCELLED in RUN_MOVES[workspace.ledger.runs.get(member.run_id).state]:
             move_body = {"reason": reason, "campaign": campaign_id}
-            workspace.ledger.runs.move(member.run_id, RunState.CANCELLED, actor=actor, body=move_body)
+            owes = owe_ready(workspace.project, RunState.CANCELLED.value)
+            workspace.ledger.runs.move(member.run_id, RunState.CANCELLED, actor=actor, body=move_body, owes=owes)

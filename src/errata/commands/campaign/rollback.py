@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from errata.approval.permissions import require_person, require_role
 from errata.approval.suggestion import complete_commands
 from errata.commands.campaign.decide import cancel_unpublished
 from errata.commands.campaign.member_state import BUILT, CampaignState, read_campaign
 from errata.commands.publish.rollback import look_at_rollback, roll_back_run
+from errata.delivery.payment import pay
 from errata.errors import ErrataError, StateRefused, UsageError
 from errata.failpoints import failpoint
 from errata.ledger import PartitionState
@@ -16,6 +18,7 @@ from errata.model.audit import Actor
 from errata.model.partition import format_ranges
 from errata.model.product import Role
 from errata.model.run import RunState
+from errata.publishing.readers.ready_table import owe_ready
 from errata.publishing.recovery import recover_open_intents
 from errata.text.escape import require_one_line
 from errata.views.campaign import CampaignRollbackView, MemberUndoView, MemberView
@@ -138,17 +141,43 @@ def _undo(
     done, stale = [], list[str]()
     if is_whole and found.record.state == "open":
         # first, so that no member starts on what goes back
-        workspace.ledger.campaigns.end(campaign_id, reason, actor)
+        workspace.ledger.campaigns.end(campaign_id, reason, actor, owe_ready(workspace.project, "cancelled"))
         cancel_unpublished(workspace, actor, campaign_id, reason)
-    for one in looks:
-        is_back = one.run_id and workspace.ledger.runs.get(one.run_id).state is RunState.ROLLED_BACK
-        if one.run_id and (one.state == CAN or is_back):
-            failpoint("campaign.before_undo")
-            view = roll_back_run(workspace, actor, one.run_id, None, reason, left=left)
-            stale += view.stale
-            one = MemberUndoView(one.product, one.run_id, DONE, view.partitions, one.grain)
-        done.append(one)
+    with _undone_together(workspace, actor, campaign_id, looks):
+        for one in looks:
+            is_back = one.run_id and workspace.ledger.runs.get(one.run_id).state is RunState.ROLLED_BACK
+            if one.run_id and (one.state == CAN or is_back):
+                failpoint("campaign.before_undo")
+                view = roll_back_run(workspace, actor, one.run_id, None, reason, left=left)
+                stale += view.stale
+                one = MemberUndoView(one.product, one.run_id, DONE, view.partitions, one.grain)
+            done.append(one)
     return CampaignRollbackView(campaign_id, acted=True, members=tuple(done), stale=tuple(dict.fromkeys(stale)))
+
+
+@contextmanager
+def _undone_together(
+    workspace: Workspace, actor: Actor, campaign_id: str, looks: Sequence[MemberUndoView]
+) -> Iterator[None]:
+    """Keep readers from the tables of all these members until the last one is back.
+
+    A rollback that stops half-way leaves them waiting until it is repeated; one that stops before its first member
+    does not.
+    """
+    ledger, ready = workspace.ledger, owe_ready(workspace.project, "rolled_back")
+    runs = [one.run_id for one in looks if one.state == CAN and one.run_id]
+    if ready and len(runs) > 1:
+        ledger.campaigns.begin_undo(campaign_id, runs, actor)
+        failpoint("campaign.after_undo_begun")
+    try:
+        yield
+    except Exception:
+        if all(ledger.runs.get(one.run_id).state is not RunState.ROLLED_BACK for one in looks if one.run_id):
+            ledger.campaigns.end_undo(campaign_id, actor, ready)
+        raise
+    if (owing := ledger.campaigns.end_undo(campaign_id, actor, ready)) is not None:
+        for warning in pay(workspace, actor, run_id=owing, settle=False).warnings:
+            workspace.narrate(f"WARNING: {warning}")
 
 
 def _list_next(

@@ -7,7 +7,7 @@ process left is found in the ledger and in the tables.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from errata.approval.authorization import can_publish_unattended
@@ -18,9 +18,10 @@ from errata.commands.campaign.member_state import DRIFT, FAILED, NOT_APPROVED, R
 from errata.commands.campaign.seal import pin_member, seal_member
 from errata.commands.campaign.status import build_campaign_status
 from errata.commands.compute.run import run_chunks
+from errata.commands.publish.holds import wait_for_any
 from errata.commands.publish.publish import publish_run
 from errata.commands.publish.validate import validate_run
-from errata.errors import ErrataError, Refused, ScopeLocked, StateRefused, ValidationRejected
+from errata.errors import ErrataError, PublishHeld, Refused, ScopeLocked, StateRefused, ValidationRejected
 from errata.failpoints import failpoint
 from errata.model.audit import Actor
 from errata.model.product import Role
@@ -48,17 +49,41 @@ def run_campaign(
     if publish:
         require_role(workspace, actor, (Role.PUBLISHER,), "run --publish", record.campaign_id)
         refuse_requester(workspace, actor, record.planned_by, "publish", record.campaign_id)
+    while True:
+        problems = _walk(workspace, actor, record.campaign_id, publish=publish, parallel=parallel)
+        if not _wait_for_consumers(workspace, actor, record.campaign_id, problems):
+            break
+    told = {name: error.message for name, error in problems.items()}
+    view = build_campaign_status(workspace, actor, record.campaign_id, problems=told)
+    return replace(view, exit_code=_find_exit_code(view, tuple(problems.values())))
+
+
+def _walk(
+    workspace: Workspace, actor: Actor, campaign_id: str, *, publish: bool, parallel: int
+) -> dict[str, ErrataError]:
+    """Bring every member as far as it goes now; returns what stopped members."""
     problems: dict[str, ErrataError] = {}
-    for name, _ in workspace.ledger.campaigns.manifest(record.campaign_id).list_steps():
+    for name, _ in workspace.ledger.campaigns.manifest(campaign_id).list_steps():
         try:
-            _advance_beside_others(workspace, actor, record.campaign_id, name, publish=publish, parallel=parallel)
+            _advance_beside_others(workspace, actor, campaign_id, name, publish=publish, parallel=parallel)
         except ErrataError as error:
             problems[name] = error
             workspace.narrate(f"{name} stopped: {error.message}")
         failpoint("campaign.after_member")
-    told = {name: error.message for name, error in problems.items()}
-    view = build_campaign_status(workspace, actor, record.campaign_id, problems=told)
-    return replace(view, exit_code=_find_exit_code(view, tuple(problems.values())))
+    return problems
+
+
+def _wait_for_consumers(
+    workspace: Workspace, actor: Actor, campaign_id: str, problems: Mapping[str, ErrataError]
+) -> bool:
+    """Wait until a member that stopped for its consumers may go; False if none did."""
+    runs = workspace.ledger.members.list(campaign_id)
+    held = [
+        (workspace.open_run(runs[name].run_id, actor), error.fields["holds"])
+        for name, error in problems.items()
+        if isinstance(error, PublishHeld) and error.fields.get("holds")
+    ]
+    return bool(held) and wait_for_any(held)
 
 
 def _find_exit_code(view: CampaignView, problems: Sequence[ErrataError]) -> int:

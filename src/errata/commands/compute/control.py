@@ -12,6 +12,7 @@ from errata.ledger import PartitionState
 from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.run import RUN_MOVES, RunState
+from errata.publishing.readers.ready_table import owe_ready
 from errata.publishing.waves import set_waves_going
 from errata.text.escape import require_reason
 from errata.text.numbers import plural
@@ -78,7 +79,8 @@ def _move_run(
     require_role(workspace, actor, (Role.OPERATOR,), action, run.run_id)
     if run.state is to:
         return StateView(run.run_id, run.state.value, already=True)
-    moved = workspace.ledger.runs.move(run.run_id, to, actor=actor, expect=start, body=body)
+    owes = owe_ready(workspace.project, to.value) if to is S.CANCELLED else ()
+    moved = workspace.ledger.runs.move(run.run_id, to, actor=actor, expect=start, body=body, owes=owes)
     return StateView(moved.run_id, moved.state.value)
 
 

@@ -37,6 +37,7 @@ from errata.model.refs import RUN_DAYS, run_branch
 from errata.model.run import ChunkState, RunState
 from errata.model.waves import WaveState, derive_run_state, list_waves
 from errata.publishing.messages import plan_again_command
+from errata.publishing.readers.ready_table import owe_ready
 from errata.publishing.selection import read_refs
 from errata.publishing.sweep import sweep_refs
 from errata.publishing.waves import wave_views
@@ -120,7 +121,8 @@ def _compute_and_publish(context: RunContext, work: _Work) -> RunView:
         already = False
         with _start(context) as started:
             refused = _compute_beside(started, work, stream)
-            stream.drain()
+        # a wait for consumers must not keep live jobs out; each publication freezes what it commits
+        stream.drain()
         if refused is not None:
             raise refused
         if work.max_chunks is not None or not _is_rebased(context):
@@ -247,7 +249,8 @@ def _require_pins(context: RunContext, rebases: tuple[Rebase, ...]) -> None:
     ]
     if gone:
         told = ", ".join(f"{table} @ {snapshot}" for table, snapshot in gone)
-        context.ledger.runs.move(context.run_id, S.EXPIRED, actor=context.actor, body={"gone": told})
+        owes = owe_ready(context.workspace.project, S.EXPIRED.value)
+        context.ledger.runs.move(context.run_id, S.EXPIRED, actor=context.actor, body={"gone": told}, owes=owes)
         raise RunExpired(
             f"run {context.run_id} has expired: {told} was pinned and is gone",
             state="main is unchanged",

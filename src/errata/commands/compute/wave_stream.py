@@ -1,9 +1,9 @@
 """`errata run --publish` on a run with waves: judge and publish each wave while later ones are computed.
 
 Beside the worker loop, one thread judges the waves that are computed and another publishes those that may go, each in
-order. A wave that waits for a person holds up those behind it, but no computation and no verdict; it goes as soon as it
-is released. The threads keep no state: a process that is killed leaves whole waves, and the next one continues from the
-ledger.
+order. A wave that waits for a person or for consumers holds up those behind it, but no computation and no verdict; it
+goes as soon as it may. The threads keep no state: a process that is killed leaves whole waves, and the next one
+continues from the ledger.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from errata.approval.authorization import explain_unreleased
+from errata.commands.publish.holds import explain_holds, list_awaited_holds, wait_for_holds
 from errata.commands.publish.publish import publish_run
 from errata.commands.publish.publish_wait import wait_for_turn
 from errata.commands.publish.validate import bring_up_to_date, validate_run
+from errata.delivery.payment import pay
 from errata.errors import (
     ApprovalRefused,
     NeedsAcceptance,
@@ -33,7 +35,7 @@ from errata.ledger import RunRecord, WaveRecord
 from errata.model.audit import Actor
 from errata.model.run import FINAL, RunState
 from errata.model.waves import WaveState
-from errata.publishing.waves import find_next_wave, turn_view
+from errata.publishing.waves import find_next_wave, find_stop_reason, turn_view
 from errata.text.exceptions import first_line
 from errata.text.numbers import format_moment, plural
 from errata.workspace import Workspace
@@ -41,8 +43,9 @@ from errata.workspace import Workspace
 _POLL_SECONDS = 0.5
 _RETRY_SECONDS = 60.0
 """How long a wave waits after a refusal, each of which is audited."""
+_PAY_SECONDS = 30.0
 _WAITS = (ApprovalRefused, PublishHeld, ScopeLocked)
-"""What a wave may wait for while the rest is computed: a person, a pause, another publisher."""
+"""What a wave may wait for while the rest is computed: a person, a pause, a consumer, another publisher."""
 
 
 @dataclass(slots=True)
@@ -55,9 +58,8 @@ class WaveStream:
     done: int = 0  # waves that were judged or published
     said: str = ""
     retry_at: float = 0.0
-    seen: tuple[object, tuple[RunRecord, tuple[WaveRecord, ...]]] | None = (
-        None  # head of the audit log, and what was read
-    )
+    seen: tuple[object, tuple[RunRecord, tuple[WaveRecord, ...]]] | None = None  # with the head of the audit log
+    pay_at: float = 0.0
 
     def judge_next(self) -> bool:
         """Judge the first wave that is computed and not judged; False when there is none now."""
@@ -114,7 +116,18 @@ class WaveStream:
             return turn.stopped
         if turn is not None and turn.not_before:
             return f"the pause of {turn.pause} after the last wave ends {format_moment(turn.not_before)} UTC"
-        return explain_unreleased(context.narrow(upcoming.n))
+        wave = context.narrow(upcoming.n)
+        if unreleased := explain_unreleased(wave):
+            return unreleased
+        if held := explain_holds(wave):
+            self._pay_meanwhile()
+        return held
+
+    def _pay_meanwhile(self) -> None:
+        """Try again what could not be paid: consumers that wait may not have got their message."""
+        if time.monotonic() >= self.pay_at:
+            self.pay_at = time.monotonic() + _PAY_SECONDS
+            pay(self.workspace, self.actor, run_id=self.run_id)
 
     def _publish(self, upcoming: WaveRecord) -> bool:
         n = upcoming.n
@@ -125,7 +138,8 @@ class WaveStream:
             return True
         except _WAITS as waits:
             self._say(f"wave {n} waits: {waits.message}")
-            self.retry_at = time.monotonic() + _RETRY_SECONDS
+            if not self._list_awaited_holds():  # the next looks see holds without a try
+                self.retry_at = time.monotonic() + _RETRY_SECONDS
             return False
         except StateRefused:
             if not self._has_moved(upcoming):
@@ -146,15 +160,17 @@ class WaveStream:
             self.workspace.narrate(text)
 
     def drain(self) -> bool:
-        """Judge and publish everything that may go, with the pauses between waves; whether anything was done."""
+        """Judge and publish everything that may go, with pauses and waits; whether anything was done."""
         context, before = self.workspace.open_run(self.run_id, self.actor), self.done
-        with publish_beside(self):
-            pass
-        while self._is_only_paused():
-            wait_for_turn(context)
+        while True:
             with publish_beside(self):
                 pass
-        return self.done > before
+            if self._is_only_paused():
+                wait_for_turn(context)
+            elif holds := self._list_awaited_holds():
+                wait_for_holds(context, holds)
+            else:
+                return self.done > before
 
     def _is_only_paused(self) -> bool:
         """Whether the next wave waits for nothing but the pause after the last one."""
@@ -164,6 +180,17 @@ class WaveStream:
         turn = turn_view(self.workspace, run, manifest, waves)
         can_go = upcoming is not None and upcoming.state is WaveState.VALIDATED
         return can_go and turn is not None and turn.not_before is not None and not turn.stopped
+
+    def _list_awaited_holds(self) -> tuple[str, ...]:
+        """Ids of the holds that are all that the next wave waits for."""
+        run, waves = self._read()
+        upcoming = find_next_wave(waves)
+        if run.state in FINAL or run.state is RunState.PAUSED or upcoming is None:
+            return ()
+        wave = self.workspace.open_run(self.run_id, self.actor).narrow(upcoming.n)
+        if find_stop_reason(self.workspace, run) or explain_unreleased(wave):
+            return ()
+        return tuple(one.hold_id for one in list_awaited_holds(wave))
 
 
 @dataclass(slots=True)

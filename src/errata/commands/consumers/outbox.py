@@ -11,6 +11,7 @@ from errata.ledger import OutboxItem
 from errata.model.audit import Actor
 from errata.model.consumer.outbox import ItemState
 from errata.model.product import Role
+from errata.publishing.readers.ready_table import owe_ready
 from errata.text.escape import require_reason
 from errata.views.outbox import OutboxDecisionView, OutboxItemView, OutboxView
 from errata.workspace import Workspace
@@ -59,8 +60,11 @@ def waive_item(
     item = workspace.ledger.outbox.get(number)
     require_role(workspace, actor, _WAIVERS, "outbox waive", item.run_id, persons=True)
     require_person(workspace, actor, _WAIVERS, "outbox waive", item.run_id)
-    items, already = workspace.ledger.outbox.waive(number, reason, actor, ready=ready)
-    return OutboxDecisionView("waive", item_views(workspace, items), already, (f"errata status {item.run_id}",))
+    # the ready table has to say so
+    owes = owe_ready(workspace.project, "waived") if ready else ()
+    items, already = workspace.ledger.outbox.waive(number, reason, actor, ready=ready, owes=owes)
+    steps = (f"errata deliver {item.run_id}",) if owes and not already else (f"errata status {item.run_id}",)
+    return OutboxDecisionView("waive", item_views(workspace, items), already, steps)
 
 
 def item_views(workspace: Workspace, items: Collection[OutboxItem]) -> tuple[OutboxItemView, ...]:

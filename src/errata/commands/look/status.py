@@ -10,6 +10,7 @@ from errata.approval.break_glass import find_last_break_glass
 from errata.approval.quorum import approvals_view, current_quorum_view
 from errata.approval.release import find_release_digest, name_releaser, released_view
 from errata.approval.suggestion import complete_commands
+from errata.commands.consumers.acknowledge import list_hold_views
 from errata.commands.consumers.outbox import item_views, suggest_payment
 from errata.commands.look.quarantine import rows_by_input
 from errata.commands.look.run_list import counts_view
@@ -118,6 +119,7 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         live_writes=live_writes,
         late_inputs=read_late_inputs(workspace, run),
         campaign=campaign or None,
+        holds=list_hold_views(workspace, run.run_id),
         recovery=recovery.value if (recovery := derive_run_recovery(reaching)) else None,
         recoveries=recovery_lines(workspace, run, manifest, reaching),
         owed=item_views(workspace, open_items),

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypedDict
 
-from errata.approval.authorization import Authorization, authorize_publication, require_publisher
+from errata.approval.authorization import Authorization, authorize_publication, require_authority, require_publisher
 from errata.approval.break_glass import find_last_break_glass
 from errata.approval.release import released_view
+from errata.commands.publish.holds import hold_consumers, release_if_refused
 from errata.commands.situation import hint_next_step
 from errata.delivery.alarms import raise_alarm
 from errata.delivery.obligations import PUBLISHED, list_owed
@@ -51,6 +52,14 @@ from errata.workspace import RunContext, Workspace
 _CANDIDATE_DAYS = 7
 
 
+class _Authority(TypedDict):
+    """On whose authority it is published."""
+
+    looked_at: str | None
+    break_glass: str
+    by_itself: bool
+
+
 @hint_next_step
 def publish_run(
     workspace: Workspace,
@@ -67,7 +76,8 @@ def publish_run(
 
     ``digest`` is the release digest that the person reviewed. ``break_glass`` is the reason for not waiting for a
     second person. ``by_itself`` means that no person decides now, so it needs an earlier release, or a clean gate of a
-    product that publishes without one. ``early`` is the reason for skipping the pause before the next wave.
+    product that publishes without one. ``early`` is the reason for not waiting: for the pause before the next wave, and
+    for consumers that are held.
     """
     started = time.monotonic()
     run = workspace.ledger.runs.get(run_id)
@@ -84,13 +94,16 @@ def publish_run(
     # the turn and the readers first: authorisation records a release, which a wave that has to wait must not leave
     turn = require_wave_ready(context, scope, early, named=partitions is not None)
     require_stopped_readers(context, scope)
-    by = authorize_publication(context, looked_at=digest, break_glass=break_glass or "", by_itself=by_itself)
-    raise_alarm(workspace, actor, run)
-    require_planned_operation(context, scope, by.files)
-    workspace.engines.start_early(session=False)
-    late = notice_late_inputs(context, scope, "publish")
+    asked_by: _Authority = {"looked_at": digest, "break_glass": break_glass or "", "by_itself": by_itself}
+    turn |= hold_consumers(context, scope, early, lambda: require_authority(context, **asked_by))
     try:
-        done = _commit_publication(context, scope, by, turn)
+        with release_if_refused(context, scope):
+            by = authorize_publication(context, **asked_by)
+            raise_alarm(workspace, actor, run)
+            require_planned_operation(context, scope, by.files)
+            workspace.engines.start_early(session=False)
+            late = notice_late_inputs(context, scope, "publish")
+            done = _commit_publication(context, scope, by, turn)
     except _Overtaken:
         return _report_already_published(context.reload(), asked, workspace.ledger.partitions.states(run.run_id))
     told = tuple(one.text(manifest.target.grain.value) for one in late)

@@ -1,7 +1,7 @@
-"""`errata publish --wait`: publish wave after wave in one command, with a pause between waves.
+"""`errata publish --wait`: publish wave after wave in one command, with pauses between waves and waits for consumers.
 
-The ledger decides when a pause ends; this module only sleeps. A process that dies in between loses nothing: repeating
-the command waits for the rest of the pause and continues.
+The ledger decides when a pause or a wait ends; this module only sleeps. A process that dies in between loses nothing:
+repeating the command waits for the rest of it and continues.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from datetime import datetime
 
 from errata.approval.permissions import require_role
 from errata.approval.release import find_release_digest
+from errata.commands.publish.holds import wait_for_holds
 from errata.errors import PublishHeld
 from errata.failpoints import failpoint
 from errata.live_writers.freeze import freeze_partitions
@@ -52,8 +53,10 @@ def publish_by_wave(
             wait_for_turn(context)
         try:
             view = publish(digest)
-        except PublishHeld:
-            continue  # another process published meanwhile; the pause starts from there
+        except PublishHeld as held:
+            # consumers have to be waited for, or another process published meanwhile and the pause starts from there
+            wait_for_holds(context, held.fields.get("holds", ()))
+            continue
         if view.turn is None or view.turn.next is None:
             return view
         upcoming = view.waves[view.turn.next - 1]

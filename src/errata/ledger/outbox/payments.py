@@ -188,22 +188,26 @@ class Outbox(Store):
         return self._write(actor, work)
 
     def waive(
-        self, item_id: int, why: str, actor: Actor, *, ready: bool = False
+        self, item_id: int, why: str, actor: Actor, *, ready: bool = False, owes: Sequence[Owed] = ()
     ) -> tuple[tuple[OutboxItem, ...], bool]:
         """Pay this item no more, nor older ones that it covers; True if that was decided before.
 
-        The condition stays: what was not recovered is not recovered. ``ready`` lets readers continue all the same.
+        The condition stays: what was not recovered is not recovered. ``ready`` lets readers continue all the same, and
+        owes ``owes``.
         """
 
         def work(tx: Tx) -> tuple[tuple[OutboxItem, ...], bool]:
             known = find_item(tx.conn, item_id)
             if known.state is ItemState.WAIVED:
+                _require_same_waiver(known, ready=ready)
                 return (known,), True
             item = _require_open(tx.conn, item_id, "waive")
             items = [item, *_find_covered(tx, item)]
             values = {"waived_by": actor.person, "waived_why": why, "waived_ready": int(ready)}
             body = {"person": actor.person, "why": why, "ready": ready}
             _end(tx, items, ItemState.WAIVED, actor, body, values)
+            if ready:
+                write_owed(tx, find_run(tx.conn, item.run_id), item.key, owes, actor)
             return tuple(find_item(tx.conn, one.item_id) for one in items), False
 
         return self._write(actor, work)
@@ -324,6 +328,18 @@ def _is_recovered(conn: Connection, pub_id: str) -> bool:
     reaching = [effect.value for effect in Effect if effect.reaches_consumer]
     where = (c.pub_id == pub_id) & c.effect.in_(reaching) & c.state.not_in(ended)
     return conn.execute(select(c.item_id).where(where).limit(1)).first() is None
+
+
+def _require_same_waiver(item: OutboxItem, *, ready: bool) -> None:
+    """Refuse to add to a waiver that readers may continue: it is over, as every decision that is on record."""
+    if ready and not item.waived_ready:
+        error = StateRefused(
+            f"waive of item {item.item_id} was refused; {item.waived_by} waived it without --ready, so readers of its "
+            "partitions wait until these are published or rolled back again",
+            state="nothing was changed",
+            hint=f"errata status {item.run_id}",
+        )
+        raise Refusal(error, run_id=item.run_id, action="outbox.waive", body={"item": item.item_id})
 
 
 def _require_open(conn: Connection, item_id: int, action: str) -> OutboxItem:

@@ -7,13 +7,16 @@ clock, inside the transaction that decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, func, select
 
 from errata.canonical import digest_of
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Tx
+from errata.ledger.outbox.items import write_owed
 from errata.ledger.readiness.hold_rows import end_holds, find_hold_row, is_standing, load_holds, move_hold
+from errata.ledger.readiness.table_sets import find_set
 from errata.ledger.records import PublicationRecord, RunRecord
 from errata.ledger.schema.definition import hold as hold_table
 from errata.ledger.store.base import Refusal, Store, find_run, require_state, to_json_text
@@ -31,6 +34,7 @@ from errata.model.consumer.hold import (
     find_hold,
     judge_hold,
 )
+from errata.model.consumer.outbox import Owed
 from errata.model.run import FINAL, RunState
 
 _CAN_HOLD = tuple(state for state in RunState if state not in FINAL and state is not RunState.PLANNED)
@@ -46,20 +50,25 @@ class Holds(Store):
         requests: Sequence[HoldRequest],
         *,
         wave: int,
-        partitions: Sequence[str],
-        snapshot_id: str | None,
         actor: Actor,
+        owes: Callable[[HoldRecord], Sequence[Owed]] = lambda _: (),
     ) -> tuple[HoldRecord, ...]:
         """Open the holds that are asked for, all or none; returns those that there are already as they are.
 
-        Refused while another run holds one of the consumers.
+        ``owes`` is what a hold owes that is opened now. Refused while another run holds one of the consumers.
         """
 
         def work(tx: Tx) -> tuple[HoldRecord, ...]:
             run = find_run(tx.conn, run_id)
             if any(one.consumer != READERS for one in requests):
                 require_state(run, _CAN_HOLD, "hold.opened")
-            return tuple(_keep_or_open(tx, run, one, wave, partitions, snapshot_id, actor) for one in requests)
+            found = []
+            for request in requests:
+                one, is_new = _keep_or_open(tx, run, request, wave, actor)
+                if is_new:
+                    write_owed(tx, run, one.hold_id, owes(one), actor)
+                found.append(one)
+            return tuple(found)
 
         return self._write(actor, work)
 
@@ -108,6 +117,11 @@ class Holds(Store):
             actor, lambda tx: end_holds(tx, run_id, actor, because, lambda one: not wanted.isdisjoint(one.partitions))
         )
 
+    def end_one(self, hold_id: str, actor: Actor, because: str) -> None:
+        """End one hold of a run; does nothing if it is over."""
+        run_id = self.get(hold_id).run_id
+        self._write(actor, lambda tx: end_holds(tx, run_id, actor, because, lambda one: one.hold_id == hold_id))
+
     def list(self, run_id: str) -> tuple[HoldRecord, ...]:
         """Holds of a run, oldest first."""
         return self._read(lambda conn: load_holds(conn, hold_table.c.run_id == run_id))
@@ -127,22 +141,18 @@ class Holds(Store):
         return self._read(work)
 
 
-def _keep_or_open(
-    tx: Tx,
-    run: RunRecord,
-    request: HoldRequest,
-    wave: int,
-    partitions: Sequence[str],
-    snapshot_id: str | None,
-    actor: Actor,
-) -> HoldRecord:
-    same = hold_table.c.consumer == request.consumer
-    mine = hold_table.c.run_id == run.run_id
-    own = find_hold(load_holds(tx.conn, mine, same), request.consumer, partitions)
-    if own is not None and judge_hold(own, tx.now_ms) is not Outlook.OVER:
-        return own
-    # the ready table has rows for every run, so its holds are none of each other's business
-    for one in load_holds(tx.conn, same, is_standing(), *((mine,) if request.consumer == READERS else ())):
+def _keep_or_open(tx: Tx, run: RunRecord, request: HoldRequest, wave: int, actor: Actor) -> tuple[HoldRecord, bool]:
+    """The hold of the consumer that counts, or a new one; whether it is new."""
+    table = request.table or run.table
+    same, mine = hold_table.c.consumer == request.consumer, hold_table.c.run_id == run.run_id
+    own = find_hold(load_holds(tx.conn, mine, same), request.consumer, request.partitions, table)
+    # nobody is asked about the ready table: where its writer died, the next one writes it again
+    is_over = (Outlook.OVER, Outlook.STOP) if request.consumer == READERS else (Outlook.OVER,)
+    if own is not None and judge_hold(own, tx.now_ms) not in is_over:
+        return own, False
+    # the ready table has rows for every run and table, so its holds are none of each other's business
+    rivals = (mine, hold_table.c.table_name == table) if request.consumer == READERS else ()
+    for one in load_holds(tx.conn, same, is_standing(), *rivals):
         if not one.is_active(tx.now_ms):
             _expire(tx, one, actor)
         elif one.run_id != run.run_id:
@@ -151,31 +161,25 @@ def _keep_or_open(
         else:
             told = {"because": "opened again for other partitions"}
             move_hold(tx, one, HoldState.ENDED, actor, "hold.ended", told, ended_at=tx.at)
-    return _insert(tx, run, request, wave, partitions, snapshot_id, actor)
+    return _insert(tx, run, request, wave, actor), True
 
 
-def _insert(
-    tx: Tx,
-    run: RunRecord,
-    request: HoldRequest,
-    wave: int,
-    partitions: Sequence[str],
-    snapshot_id: str | None,
-    actor: Actor,
-) -> HoldRecord:
+def _insert(tx: Tx, run: RunRecord, request: HoldRequest, wave: int, actor: Actor) -> HoldRecord:
     terms, known = request.terms, select(func.max(hold_table.c.n)).where(hold_table.c.run_id == run.run_id)
     n = (tx.conn.execute(known).scalar() or 0) + 1
     hold_id = f"{run.run_id}-h{n}-{digest_of([tx.head_hash, tx.at])[:6]}"
     told = {
-        "wave": WHOLE_RUN if terms.over == "run" else wave, "consumer": request.consumer, "snapshot_id": snapshot_id,
+        "wave": WHOLE_RUN if terms.over == "run" else wave, "consumer": request.consumer,
+        "snapshot_id": request.snapshot_id,
         "acknowledge": int(terms.acknowledge), "on_timeout": terms.on_timeout,
         "notice_until": tx.now_ms + terms.before_seconds * 1000, "until": tx.now_ms + terms.at_most_seconds * 1000,
     }  # fmt: skip
-    body = {"hold": hold_id, "n": n, "table": run.table, "partitions": list(partitions), **told}
+    table = request.table or run.table
+    body = {"hold": hold_id, "n": n, "table": table, "partitions": list(request.partitions), **told}
     seq = append_entry(tx, actor, "hold.opened", run.run_id, body).seq
     row = {
-        "hold_id": hold_id, "run_id": run.run_id, "n": n, "table_name": run.table, "opened_at": tx.at,
-        "partitions": to_json_text(list(partitions)), "state": HoldState.OPEN.value, "audit_seq": seq, **told,
+        "hold_id": hold_id, "run_id": run.run_id, "n": n, "table_name": table, "opened_at": tx.at,
+        "partitions": to_json_text(list(request.partitions)), "state": HoldState.OPEN.value, "audit_seq": seq, **told,
     }  # fmt: skip
     tx.conn.execute(hold_table.insert(), row)
     return find_hold_row(tx.conn, hold_id)
@@ -185,19 +189,32 @@ def _expire(tx: Tx, one: HoldRecord, actor: Actor) -> None:
     move_hold(tx, one, HoldState.EXPIRED, actor, "hold.expired", {"consumer": one.consumer})
 
 
-def require_held(tx: Tx, run: RunRecord, kind: str, consumers: Collection[str], partitions: Sequence[str]) -> None:
+def require_held(
+    tx: Tx, run: RunRecord, kind: str, consumers: Collection[str], partitions: Sequence[str]
+) -> dict[str, Any]:
     """Refuse an intent whose consumers were not held, not for long enough, or did not acknowledge.
 
     Checked in the transaction of the intent, so that no caller can leave it out and no hold can end in between.
+    Returns what the intent records about tables of its campaign whose readers were held with its own.
     """
     known = load_holds(tx.conn, hold_table.c.run_id == run.run_id)
-    for consumer in sorted(consumers):
-        own = find_hold(known, consumer, partitions)
+
+    def require(consumer: str, names: Sequence[str], table: str) -> HoldRecord:
+        own = find_hold(known, consumer, names, table)
         outlook = judge_hold(own, tx.now_ms) if own is not None else Outlook.OVER
-        if outlook is not Outlook.GO:
+        if own is None or outlook is not Outlook.GO:
             error = build_held_error(run.run_id, ((consumer, own, outlook),), tx.now_ms)
             body = {"consumer": consumer, "hold": own.hold_id if own else None, "outlook": outlook.value}
             raise Refusal(error, run_id=run.run_id, action=f"{kind}.intended", body=body)
+        return own
+
+    for consumer in sorted(consumers):
+        require(consumer, partitions, run.table)
+    found = find_set(tx.conn, run, kind) if READERS in consumers else None
+    if found is None:
+        return {}
+    held = [require(READERS, names, table) for table, names in sorted(found.partitions.items())]
+    return {"set": {"undo": found.undo, "holds": [one.hold_id for one in held]}}
 
 
 def end_settled_holds(

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
 from errata.canonical import from_plain, parse_strict_json, sha256
 from errata.errors import ApprovalRefused, ManifestTampered, NotFound, StateRefused, UsageError
-from errata.ledger.audit.chain import append_entry
+from errata.ledger.audit.chain import append_entry, load_entries
 from errata.ledger.db.database import Tx
+from errata.ledger.outbox.items import write_owed
 from errata.ledger.records import CampaignRecord, StepRecord
 from errata.ledger.schema.definition import campaign as campaign_table
-from errata.ledger.schema.definition import campaign_approval, campaign_step
+from errata.ledger.schema.definition import campaign_approval, campaign_step, member_approval
 from errata.ledger.schema.definition import manifest as manifest_table
 from errata.ledger.schema.definition import run as run_table
-from errata.ledger.store.base import Refusal, Store, build_record
+from errata.ledger.store.base import Refusal, Store, build_record, find_run
 from errata.ledger.store.parts import digest_content, save_parts
 from errata.model.approval import ApprovalRecord
 from errata.model.audit import Actor
 from errata.model.campaign.campaign_manifest import Campaign
+from errata.model.consumer.outbox import Owed
 from errata.model.graph.read_rule import Shift
 
 _DECISIONS = {"approved": "approve", "declined": "decline"}
+UNDO_ACTIONS = ("campaign.undoing", "campaign.undone")
+"""Audit entries between which members are rolled back one after the other."""
 
 
 class Campaigns(Store):
@@ -93,11 +97,12 @@ class Campaigns(Store):
         return from_plain(Campaign, json.loads(self.content(campaign_id)))
 
     def decide(
-        self, campaign_id: str, digest: str, decision: str, note: str, actor: Actor
+        self, campaign_id: str, digest: str, decision: str, note: str, actor: Actor, owes: Sequence[Owed] = ()
     ) -> tuple[CampaignRecord, bool]:
         """Record a person's decision on this digest; True with the campaign if the person decided so before.
 
-        To decline ends the campaign. Whether enough people approved is asked for each member when it starts.
+        To decline ends the campaign, which then owes ``owes``. Whether enough people approved is asked for each member
+        when it starts.
         """
         action = f"campaign.{decision}"
 
@@ -119,11 +124,14 @@ class Campaigns(Store):
             tx.conn.execute(campaign_approval.insert(), row)
             if decision == "declined":
                 _set_state(tx, campaign_id, "declined", seq)
+                _write_owed(tx, campaign_id, action, owes, actor)
             return find_campaign(tx.conn, campaign_id, tx.now_ms), False
 
         return self._write(actor, work)
 
-    def end(self, campaign_id: str, reason: str, actor: Actor) -> tuple[CampaignRecord, bool]:
+    def end(
+        self, campaign_id: str, reason: str, actor: Actor, owes: Sequence[Owed] = ()
+    ) -> tuple[CampaignRecord, bool]:
         """Cancel a campaign: no member starts any more; True with it if it was cancelled before."""
 
         def work(tx: Tx) -> tuple[CampaignRecord, bool]:
@@ -133,7 +141,31 @@ class Campaigns(Store):
             require_open(found, "cancel", "campaign.cancelled", even_expired=True)
             seq = append_entry(tx, actor, "campaign.cancelled", campaign_id, {"reason": reason}).seq
             _set_state(tx, campaign_id, "cancelled", seq)
+            _write_owed(tx, campaign_id, "campaign.cancelled", owes, actor)
             return find_campaign(tx.conn, campaign_id, tx.now_ms), False
+
+        return self._write(actor, work)
+
+    def begin_undo(self, campaign_id: str, run_ids: Sequence[str], actor: Actor) -> None:
+        """Record that these members are rolled back one after the other; does nothing where that has begun before."""
+
+        def work(tx: Tx) -> None:
+            if not _is_undoing(tx.conn, campaign_id):
+                append_entry(tx, actor, UNDO_ACTIONS[0], campaign_id, {"runs": list(run_ids)})
+
+        self._write(actor, work)
+
+    def end_undo(self, campaign_id: str, actor: Actor, owes: Sequence[Owed] = ()) -> str | None:
+        """Record that the rollback of members is over, or was given up; returns the run that owes what follows.
+
+        Does nothing where none has begun, and returns None.
+        """
+
+        def work(tx: Tx) -> str | None:
+            if not _is_undoing(tx.conn, campaign_id):
+                return None
+            seq = append_entry(tx, actor, UNDO_ACTIONS[1], campaign_id, {}).seq
+            return _write_owed(tx, campaign_id, f"{UNDO_ACTIONS[1]}.{seq}", owes, actor)
 
         return self._write(actor, work)
 
@@ -203,6 +235,20 @@ def require_open(found: CampaignRecord, deed: str, action: str, *, even_expired:
         hint=f'plan what is left: errata plan {found.product} … --cascade --reason "…"',
     )
     raise Refusal(error, run_id=found.campaign_id, action=action, body={"found": why})
+
+
+def _is_undoing(conn: Connection, campaign_id: str) -> bool:
+    last = load_entries(conn, campaign_id, 1, UNDO_ACTIONS)
+    return bool(last) and last[0].action == UNDO_ACTIONS[0]
+
+
+def _write_owed(tx: Tx, campaign_id: str, cause: str, owes: Sequence[Owed], actor: Actor) -> str | None:
+    """Owe what follows from the end of a campaign because of its first run; nothing follows where none has begun."""
+    query = select(member_approval.c.run_id).where(member_approval.c.campaign_id == campaign_id)
+    first: str | None = tx.conn.execute(query.order_by(member_approval.c.audit_seq).limit(1)).scalar()
+    if first is not None:
+        write_owed(tx, find_run(tx.conn, first), f"{campaign_id}/{cause}", owes, actor)
+    return first
 
 
 def _set_state(tx: Tx, campaign_id: str, state: str, seq: int) -> None:

@@ -106,7 +106,7 @@ class Publications(Store):
             require_release(tx.conn, run, release)
             require_not_stopped(tx, run, release)
             require_pause_elapsed(tx, run, release)
-            require_held(tx, run, kind, consumers, partitions)
+            told = {**(release or {}), **require_held(tx, run, kind, consumers, partitions)}
             if kind == "publish" and found_id is None:
                 require_member(tx.conn, run)
             last = tx.conn.execute(select(func.max(publication.c.n)).where(publication.c.run_id == run_id)).scalar()
@@ -118,7 +118,7 @@ class Publications(Store):
             (part,) = save_parts(tx, [content])
             facts = {
                 "publication": pub_id, "table": table, "partitions": list(partitions), "person": person,
-                "reason": reason, "base_snapshot_id": base_snapshot_id, "detail": part, "release": release,
+                "reason": reason, "base_snapshot_id": base_snapshot_id, "detail": part, "release": told or release,
             }  # fmt: skip
             # while later waves are computed the run stays running
             going = follow_waves(run.state, [_set_publishing(wave, partitions) for wave in waves])
@@ -129,7 +129,7 @@ class Publications(Store):
                 "pub_id": pub_id, "run_id": run_id, "n": n, "kind": kind, "state": "intended", "table_name": table,
                 "partitions": to_json_text(list(partitions)), "person": person, "reason": reason,
                 "base_snapshot_id": base_snapshot_id, "undo_branch": undo_branch(pub_id),
-                "release": to_json_text(release or {}), "owner": to_json_text(owner) if owner else None,
+                "release": to_json_text(told), "owner": to_json_text(owner) if owner else None,
                 "previous_run_state": run.state.value, "intended_at": tx.at, "lease_until": lease_until,
                 "audit_seq": seq,
             }  # fmt: skip

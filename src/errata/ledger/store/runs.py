@@ -127,15 +127,18 @@ class Runs(Store):
         action: str | None = None,
         body: Mapping[str, Any] | None = None,
         expect: Collection[RunState] | None = None,
+        owes: Sequence[Owed] = (),
     ) -> RunRecord:
-        """Change the state with an audit entry; what the model does not allow is refused and audited."""
+        """Change the state with an audit entry, and owe what follows; what the model does not allow is refused."""
         name = action or f"run.{to.value}"
 
         def work(tx: Tx) -> RunRecord:
             run = find_run(tx.conn, run_id)
             if expect is not None:
                 require_state(run, expect, name)
-            return move_run(tx, run, to, actor, name, body)
+            moved = move_run(tx, run, to, actor, name, body)
+            write_owed(tx, moved, run_id, owes, actor)
+            return moved
 
         return self._write(actor, work)
 

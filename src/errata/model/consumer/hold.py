@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from errata.errors import PublishHeld, StateRefused
+from errata.errors import ConsumerStopped, PublishHeld, StateRefused
 from errata.model.consumer.declaration import Consumer, Hold
 
 READERS = ""
@@ -115,11 +115,10 @@ def _judge_expired(hold: HoldRecord, now_ms: int) -> Outlook:
     return Outlook.STOP if is_unheard else Outlook.OVER
 
 
-def find_hold(holds: Iterable[HoldRecord], consumer: str, partitions: Collection[str]) -> HoldRecord | None:
+def find_hold(holds: Iterable[HoldRecord], consumer: str, partitions: Collection[str], table: str) -> HoldRecord | None:
     """The newest hold of the consumer that covers these partitions; ``holds`` are those of one run, oldest first."""
-    wanted = set(partitions)
-    mine = [one for one in holds if one.consumer == consumer and wanted <= set(one.partitions)]
-    return mine[-1] if mine else None
+    wanted, mine = set(partitions), [one for one in holds if (one.consumer, one.table) == (consumer, table)]
+    return next((one for one in reversed(mine) if wanted <= set(one.partitions)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +127,14 @@ class HoldRequest:
 
     consumer: str
     terms: Hold
+    partitions: tuple[str, ...]
+    snapshot_id: str | None = None  # main of the table, before anything is changed
+    table: str = ""  # empty: the run's own
 
 
-def list_hold_requests(consumers: Iterable[Consumer]) -> tuple[HoldRequest, ...]:
-    """The holds that a publication for these consumers needs, by name."""
-    wanted = sorted(consumers, key=lambda one: one.name)
-    return tuple(HoldRequest(one.name, one.hold) for one in wanted if one.hold is not None)
+def list_held(consumers: Iterable[Consumer]) -> tuple[tuple[str, Hold], ...]:
+    """Those of the consumers that are held before a publication, by name, with their terms."""
+    return tuple(sorted((one.name, one.hold) for one in consumers if one.hold is not None))
 
 
 Outlooks = Sequence[tuple[str, HoldRecord | None, Outlook]]
@@ -147,7 +148,7 @@ _WHY: dict[Outlook, Callable[[HoldRecord], str]] = {
 }
 
 
-def build_held_error(run_id: str, outlooks: Outlooks, now_ms: int) -> PublishHeld:
+def build_held_error(run_id: str, outlooks: Outlooks, now_ms: int) -> PublishHeld | ConsumerStopped:
     """Error for a publication that consumers make wait, or stop; names each of them and the next command."""
     found = [(name, one, outlook) for name, one, outlook in outlooks if outlook is not Outlook.GO]
     told = [f"{_name(name)} {_WHY[outlook](one) if one else 'was not held'}" for name, one, outlook in found]
@@ -160,7 +161,8 @@ def build_held_error(run_id: str, outlooks: Outlooks, now_ms: int) -> PublishHel
     else:
         hint = f"{again} holds them again"
     until = to_instant(max(ends)) if ends else None
-    return PublishHeld(
+    is_stopped = any(outlook is Outlook.STOP for _, _, outlook in found)
+    return (ConsumerStopped if is_stopped else PublishHeld)(
         f"publish of {run_id} was refused; {'; '.join(told)}",
         state="main is unchanged",
         hint=hint,

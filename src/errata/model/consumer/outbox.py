@@ -13,20 +13,25 @@ from typing import Any
 
 APPROVED, BREAK_GLASS = "approved", "break_glass"
 """Events of decisions: the plan is approved, and one person decided alone."""
+HOLDING = "holding"
+"""The event of a hold that is opened."""
 
 
 class Effect(StrEnum):
-    """What paying an item does. Order is kept for each consumer and effect."""
+    """What paying an item does, in the order in which effects have their turn; messages must not hold up anything.
+
+    Items wait for each other only within one consumer and effect.
+    """
 
     CORRECTIONS = "corrections"  # rows in the table of corrections
     VIEW = "view"  # the view of current output
-    ALARM = "alarm"  # break-glass was used
-    TELL = "tell"  # a message
-    READY = "ready"  # the table of ready partitions
     WATERMARK = "watermark"  # move an incremental job back
     RECOVER = "recover"  # refresh what a consumer shows, and read it back
-    WATCH = "watch"  # look at what live jobs write next to a publication
     CHECKPOINT = "checkpoint"  # prepare a repaired copy of a stream's checkpoint
+    READY = "ready"  # the table of ready partitions
+    WATCH = "watch"  # look at what live jobs write next to a publication
+    ALARM = "alarm"  # break-glass was used
+    TELL = "tell"  # a message
 
     @property
     def reads_acceptance(self) -> bool:

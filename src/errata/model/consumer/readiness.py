@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from errata.model.consumer.outbox import Effect, ItemState
@@ -57,6 +57,8 @@ class Claim:
     partitions: tuple[str, ...]
     since: str
     snapshot_id: str | None = None
+    is_shared: bool = False  # with other tables: this snapshot is the one that fits theirs
+    passes: bool = True  # when its time is over, or what is under way or owed is done; otherwise people decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class PartitionReadiness:
     """The state of one partition; ``snapshot_id`` None means that main may be read as it is."""
 
     state: ReadyState
-    run_id: str | None
+    run_id: str | None  # of the run, or of the campaign whose other tables it waits for
     snapshot_id: str | None
     since: str
 
@@ -106,12 +108,18 @@ def judge_readiness(
         since, snapshot = own.recovered_at or own.settled_at, choose_snapshot(own, landings, now)
         ready = PartitionReadiness(R.READY, own.run_id, snapshot, since)
         found |= dict.fromkeys(own.partitions, ready)
-    for claim in sorted(claims, key=lambda one: (_PRECEDENCE.index(one.state), one.since)):
+    # of two claims of one kind the older one counts: that is since when readers wait, and what they read
+    newest_first = sorted(claims, key=lambda one: one.since, reverse=True)
+    for claim in sorted(newest_first, key=lambda one: _PRECEDENCE.index(one.state)):
         for name in claim.partitions:
             # nobody has touched an announced partition yet, so it is read like one that is ready
             before = found[name].snapshot_id if name in found else None
             snapshot = before if claim.state is R.ANNOUNCED else claim.snapshot_id or before
             found[name] = PartitionReadiness(claim.state, claim.run_id, snapshot, claim.since)
+    for claim in newest_first:
+        if claim.is_shared:
+            # whatever else has a claim, readers of several tables get snapshots that fit
+            found |= {name: replace(found[name], snapshot_id=claim.snapshot_id) for name in claim.partitions}
     return found
 
 
@@ -141,6 +149,35 @@ def fold_readiness(grain: Grain, found: Mapping[str, PartitionReadiness]) -> tup
     return tuple(sorted(ranges, key=lambda one: (one.first != NULL, one.first)))
 
 
+@dataclass(frozen=True, slots=True)
+class ReadyRow:
+    """One row of the ready table; a range of partitions of one table."""
+
+    table_name: str
+    first_partition: str
+    last_partition: str
+    run_id: str | None
+    snapshot_id: str | None
+    state: str
+    since: str
+
+
+def list_ready_rows(table: str, grain: Grain, found: Mapping[str, PartitionReadiness]) -> tuple[ReadyRow, ...]:
+    """What the ready table says about a table."""
+    return tuple(
+        ReadyRow(
+            table,
+            one.first,
+            one.last,
+            one.found.run_id,
+            one.found.snapshot_id,
+            one.found.state.value,
+            _normalize(one.found.since),
+        )
+        for one in fold_readiness(grain, found)
+    )
+
+
 def without_snapshots(found: Mapping[str, PartitionReadiness]) -> dict[str, PartitionReadiness]:
     """The same for a product whose readers see a view, which has no snapshots."""
     return {name: replace(one, snapshot_id=None) for name, one in found.items()}
@@ -149,6 +186,10 @@ def without_snapshots(found: Mapping[str, PartitionReadiness]) -> dict[str, Part
 def are_readable(found: Mapping[str, PartitionReadiness], wanted: Collection[str] | None = None) -> bool:
     """Whether all wanted partitions (default: all) may be read."""
     return all(one.state.can_read for name, one in found.items() if wanted is None or name in wanted)
+
+
+def _normalize(at: str) -> str:
+    return _parse(at).astimezone(UTC).isoformat()
 
 
 def _parse(at: str) -> datetime:

@@ -205,6 +205,10 @@ class Project:
         """Consumers that read a product, in the order in which they were declared."""
         return tuple(one for one in self.consumers.values() if product in one.reads)
 
+    def find_product(self, table: str) -> Product | None:
+        """The product with this target table."""
+        return next((one for one in self.products.values() if one.target.table == table), None)
+
     def find_unset_variable(self, declared: Any) -> str | None:
         """A variable that a channel, a database or a step needs and that is not set: it cannot be used here.
 

@@ -1,7 +1,8 @@
 """What every adapter of a port must do, as pytest classes.
 
 To check an adapter, derive from a suite and give it the fixture ``subject``: one table, and the ports that work on it
-(:class:`Subject`). Suites about consumers have the fixtures ``cache_subject`` and ``watermark_subject``.
+(:class:`Subject`). Suites about consumers have the fixtures ``cache_subject``, ``watermark_subject`` and
+``ready_subject``.
 ``tests/contract`` runs each suite in memory and on Iceberg, Redis or PostgreSQL, so that the two cannot drift apart.
 Needs pytest.
 """
@@ -12,6 +13,7 @@ from errata.testing.contracts.caches import CacheContract, CacheSubject, MemoryC
 from errata.testing.contracts.measuring import MeasurerContract
 from errata.testing.contracts.publishing_to_a_table import PublishTableContract
 from errata.testing.contracts.reading_a_table import ReaderContract
+from errata.testing.contracts.ready_table import MemoryReadySubject, ReadySubject, ReadyTableContract
 from errata.testing.contracts.sending import MemoryMessageSubject, MessageContract, MessageSubject
 from errata.testing.contracts.staging_to_a_table import StagingContract
 from errata.testing.contracts.subject import MemorySubject, Subject
@@ -24,12 +26,15 @@ __all__ = [
     "MeasurerContract",
     "MemoryCacheSubject",
     "MemoryMessageSubject",
+    "MemoryReadySubject",
     "MemorySubject",
     "MemoryWatermarkSubject",
     "MessageContract",
     "MessageSubject",
     "PublishTableContract",
     "ReaderContract",
+    "ReadySubject",
+    "ReadyTableContract",
     "StagingContract",
     "Subject",
     "TagContract",

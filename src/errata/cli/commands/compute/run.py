@@ -76,5 +76,6 @@ def _validate_and_publish(session: Session, client: Client, view: RunView, *, pu
         return
     session.narrate(render_validation(verdict, session.width)[0])
     with session.show_spinner(f"publishing {view.run_id}"):
-        done = client.publish(view.run_id, by_itself=True, as_=session.person)
+        # one wave: there is nothing to wait for but consumers that are held
+        done = client.publish(view.run_id, by_itself=True, wait=True, as_=session.person)
     session.answer_about(client, done, lambda width: render_publish(done, width))

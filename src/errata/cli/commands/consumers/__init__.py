@@ -1,4 +1,4 @@
-"""Commands about consumers: consumers, deliver, outbox."""
+"""Commands about consumers: ready, ack, consumers, deliver, outbox."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import typer
 from typer.core import TyperGroup
 
 from errata.cli.app.register import command
+from errata.cli.commands.consumers.acknowledge import acknowledge
 from errata.cli.commands.consumers.check import consumers_check, consumers_confirm
 from errata.cli.commands.consumers.deliver import deliver
 from errata.cli.commands.consumers.outbox import outbox_list, outbox_retry, outbox_waive
+from errata.cli.commands.consumers.ready import ready
 
 PANEL = "Consumers"
 
@@ -25,6 +27,8 @@ class _ListByDefault(TyperGroup):
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this section."""
+    command(app, "ready", PANEL)(ready)
+    command(app, "ack", PANEL)(acknowledge)
     consumers = typer.Typer(help="Check consumers, and confirm what was done to them.", rich_markup_mode=None)
     command(consumers, "check")(consumers_check)
     command(consumers, "confirm")(consumers_confirm)

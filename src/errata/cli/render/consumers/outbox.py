@@ -77,7 +77,13 @@ def _render_item_notes(item: OutboxItemView, width: int) -> Iterator[str]:
     if item.next_at:
         yield from wrap(f"tried again from {format_moment(item.next_at)} UTC", width, "      ")
     if item.waived_by:
-        so = ", and readers may continue" if item.waived_ready else ""
+        so = (
+            ", and readers may continue"
+            if item.waived_ready
+            else ", and readers wait"
+            if item.kind == "recover"
+            else ""
+        )
         yield from wrap(f"not done; given up by {item.waived_by}{so}: {item.waived_why}", width, "      ")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from errata.engines.failures import cause_of
 from errata.engines.iceberg.catalogs import pyiceberg_properties, split_table, sqlite_path
@@ -31,6 +31,7 @@ from errata.ports.tables import (
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as IcebergCatalog
+    from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
@@ -114,18 +115,21 @@ class TableLoader:
         path = sqlite_path(catalog.uri) if catalog.type == "jdbc" else None
         return path if path and not Path(path).exists() else None
 
-    def create(self, table: str, schema: Schema, properties: Mapping[str, str]) -> None:
+    def create(
+        self, table: str, schema: Schema, properties: Mapping[str, str], spec: PartitionSpec | None = None
+    ) -> None:
         """Create a table, and its namespace, if they do not exist."""
         from pyiceberg.exceptions import NoSuchNamespaceError
 
         name, identifier = split_table(table)
+        options: dict[str, Any] = {"properties": dict(properties)} | ({"partition_spec": spec} if spec else {})
         try:
             catalog = self.open(name)
             try:
-                catalog.create_table_if_not_exists(identifier, schema, properties=dict(properties))
+                catalog.create_table_if_not_exists(identifier, schema, **options)
             except NoSuchNamespaceError:
                 catalog.create_namespace_if_not_exists(identifier[:-1])
-                catalog.create_table_if_not_exists(identifier, schema, properties=dict(properties))
+                catalog.create_table_if_not_exists(identifier, schema, **options)
         except ErrataError:
             raise
         except Exception as problem:  # as above

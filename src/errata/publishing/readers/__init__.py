@@ -1,0 +1,1 @@
+"""What readers of a product look at before they read."""
