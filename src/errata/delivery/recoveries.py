@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from errata.delivery.consumer_steps import find_consumer
+from errata.delivery.occasions import is_classified
 from errata.delivery.recovery_breaches import note_breach
 from errata.delivery.shown_values import Difference, describe_differences, find_differences, name_for_consumer
 from errata.delivery.watermarks import wait_for_job
@@ -22,7 +23,6 @@ from errata.model.audit import Actor
 from errata.model.consumer.declaration import Consumer, Verify
 from errata.model.consumer.outbox import Later, Paid, Payment, TryAgain
 from errata.model.manifest import Manifest
-from errata.text.sql_names import find_column
 from errata.workspace import Workspace
 
 _TIMES, _SEEN = "times", "seen"
@@ -148,9 +148,3 @@ def _compare(recovery: Recovery, verify: Verify) -> _Comparison:
     wrong = tuple(one for one in differences if not (is_seen and one.partition in empty))
     counts = {"equal": len(shown) - (len(empty) if is_seen else 0), "snapshot_id": expected.snapshot_id}
     return _Comparison(wrong, is_seen, counts | ({"empty": len(empty)} if is_seen and empty else {}))
-
-
-def is_classified(workspace: Workspace, manifest: Manifest, expression: str) -> bool:
-    """Whether an aggregate reads a column whose values nobody may see."""
-    product = workspace.project.products.get(manifest.product)
-    return find_column(expression, (*manifest.classified, *(product.classified if product else ()))) is not None
