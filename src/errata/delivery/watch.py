@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal, localcontext
 from typing import Any
 
-from errata.canonical import digest_of
 from errata.delivery.occasions import is_classified
 from errata.errors import EngineError, NotFound
 from errata.gate.verdict.control import judge_control
