@@ -181,6 +181,20 @@ def test_a_key_that_never_held_anything_proves_nothing(make_world: Make, clock: 
     assert (item.last_error or "").startswith(f"exec-dashboard shows nothing for {world.days[0]}, expected")
 
 
+def test_a_cache_that_nobody_filled_since_the_last_refresh_is_recovered(make_world: Make, clock: Clock) -> None:
+    """Its name was right when entries were found under it; a name that was changed since has to be found again."""
+    world = make_world(days=2, project=CACHE)
+    _fill(world)
+    run = world.to("published")
+    assert _pay_until_it_ends(world, clock).state is ItemState.PAID
+    world.client.rollback(run, partitions=world.days[0], reason="wrong", as_="bo")
+    item = _pay_until_it_ends(world, clock)
+    assert (item.event, item.state, item.result["empty"]) == ("rolled_back", ItemState.PAID, 1)
+    world.configure(":total", ":totl")
+    world.client.rollback(run, reason="wrong", as_="bo")
+    assert _pay_until_it_ends(world, clock).state is ItemState.FAILED
+
+
 def test_a_late_item_compares_with_what_is_accepted_then(make_world: Make, clock: Clock) -> None:
     """A consumer that was down while a run was published and rolled back has to show what is there now."""
     world = make_world(days=2, project=VIEW)

@@ -127,7 +127,7 @@ class _Comparison:
     """What differs, and what is on record if nothing does."""
 
     differences: tuple[Difference, ...]
-    is_seen: bool  # a cache had an entry under one of the names, before or now
+    is_seen: bool  # a cache had an entry under one of the names, at this or an earlier publication or rollback
     counts: Mapping[str, Any]
 
 
@@ -143,8 +143,20 @@ def _compare(recovery: Recovery, verify: Verify) -> _Comparison:
     )
     shown = _read_shown(recovery)
     empty = {name for name, value in shown.items() if value is None}
-    is_seen = recovery.is_cached and (bool(item.progress.get(_SEEN)) or len(empty) < len(shown))
+    is_seen = recovery.is_cached and (len(empty) < len(shown) or _was_seen(recovery, verify))
     differences = find_differences(shown, expected.values, verify.tolerance)
     wrong = tuple(one for one in differences if not (is_seen and one.partition in empty))
     counts = {"equal": len(shown) - (len(empty) if is_seen else 0), "snapshot_id": expected.snapshot_id}
-    return _Comparison(wrong, is_seen, counts | ({"empty": len(empty)} if is_seen and empty else {}))
+    counts |= {"empty": len(empty)} if is_seen and empty else {}
+    return _Comparison(wrong, is_seen, counts | ({_SEEN: verify.get} if is_seen else {}))
+
+
+def _was_seen(recovery: Recovery, verify: Verify) -> bool:
+    """Whether an entry was found before under a name of this form: in this item, or in the one before it.
+
+    Nobody may have read the dashboard between a publication and its rollback, and then its cache is still empty.
+    """
+    if recovery.item.progress.get(_SEEN):
+        return True
+    last = recovery.workspace.ledger.outbox.find_last_paid(recovery.item.queue)
+    return last is not None and last.result.get(_SEEN) == verify.get
