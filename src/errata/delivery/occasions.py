@@ -148,7 +148,14 @@ def _build_recovery(item: OutboxItem, consumer: Consumer, classified: Sequence[s
     )
     retry = f"errata outbox retry {payload['item']}" if payload.get("item") else ""
     is_read_back = consumer.verify is not None
-    return RecoveryNotice(payload.get("seconds"), str(payload.get("problem", "")), differences, retry, is_read_back)
+    return RecoveryNotice(
+        seconds=payload.get("seconds"),
+        problem=str(payload.get("problem", "")),
+        differences=differences,
+        more=int(payload.get("more", 0)),
+        retry=retry,
+        is_read_back=is_read_back,
+    )
 
 
 def _redact(value: V, redact: Callable[[str], str]) -> V:

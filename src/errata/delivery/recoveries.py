@@ -14,15 +14,22 @@ from typing import Any
 from errata.delivery.consumer_steps import find_consumer
 from errata.delivery.occasions import is_classified
 from errata.delivery.recovery_breaches import note_breach
-from errata.delivery.shown_values import Difference, describe_differences, find_differences, name_for_consumer
+from errata.delivery.shown_values import (
+    describe_differences,
+    find_differences,
+    list_for_message,
+    name_for_consumer,
+)
 from errata.delivery.watermarks import wait_for_job
 from errata.errors import EngineError, ErrataError
 from errata.gate.accepted_values import read_accepted_values
 from errata.ledger import OutboxItem
 from errata.model.audit import Actor
 from errata.model.consumer.declaration import Consumer, Verify
+from errata.model.consumer.message import Difference
 from errata.model.consumer.outbox import Later, Paid, Payment, TryAgain
 from errata.model.manifest import Manifest
+from errata.text.numbers import plural
 from errata.workspace import Workspace
 
 _TIMES, _SEEN = "times", "seen"
@@ -96,7 +103,9 @@ def _read_back(recovery: Recovery) -> Payment:
         grain = recovery.manifest.target.grain
         error = describe_differences(consumer.name, grain, found.differences, is_classified=hidden)
         progress = {_TIMES: recovery.times + 1, _SEEN: found.is_seen}
-        return TryAgain(error, progress, recovery.settling_seconds)
+        problem = {"problem": f"it still differs after {plural(item.attempts, 'attempt')}"}
+        listed = list_for_message(found.differences, is_classified=hidden)
+        return TryAgain(error, progress, recovery.settling_seconds, problem | listed)
     return Paid({**told, "verified": True, **found.counts})
 
 
