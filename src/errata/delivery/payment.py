@@ -180,8 +180,8 @@ class _Payer:
             case Later(seconds, progress):
                 outbox.put_off(item, seconds, progress)
                 self._say(f"▶ item {item.item_id}: {_describe(item)} continues in {seconds:g} s")
-            case TryAgain(why, progress, seconds):
-                self._record_failure(item, why, progress=progress, at_least=seconds)
+            case TryAgain(why, progress, seconds, told):
+                self._record_failure(item, why, progress=progress, at_least=seconds, told=told)
             case Failed(why):
                 self._record_failure(item, why, is_last=True)
         return True
@@ -194,17 +194,19 @@ class _Payer:
         is_last: bool = False,
         progress: Mapping[str, Any] | None = None,
         at_least: float = 0,
+        told: Mapping[str, Any] | None = None,
     ) -> None:
         outbox, most = self.workspace.ledger.outbox, count_attempts(item.effect)
-        told = f"item {item.item_id} ({_describe(item)}) of {item.run_id} is not paid: {error}"
+        line = f"item {item.item_id} ({_describe(item)}) of {item.run_id} is not paid: {error}"
         if is_last or item.attempts >= most:
-            outbox.record_failed(item, error, self.actor, owe_failure(self.workspace, item, error))
-            told += f"; it failed after {plural(item.attempts, 'attempt')}, errata outbox retry {item.item_id}"
+            owes = owe_failure(self.workspace, item, {"problem": error} | dict(told or {}))
+            outbox.record_failed(item, error, self.actor, owes)
+            line += f"; it failed after {plural(item.attempts, 'attempt')}, errata outbox retry {item.item_id}"
         else:
             outbox.record_attempt(item, error, max(at_least, compute_wait(item.attempts)), progress)
-            told += "; it is tried again: errata deliver"
-        self.report.warnings.append(told)
-        self._say(f"✗ {told}")
+            line += "; it is tried again: errata deliver"
+        self.report.warnings.append(line)
+        self._say(f"✗ {line}")
 
     def _say(self, line: str) -> None:
         if self.tell is not None:

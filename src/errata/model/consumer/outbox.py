@@ -121,11 +121,15 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class TryAgain:
-    """A failed attempt that has come somewhere: the next one gets ``progress`` and waits at least so long."""
+    """A failed attempt that has come somewhere: the next one gets ``progress`` and waits at least so long.
+
+    ``told`` is what a message says about it if it was the last attempt, in place of the error.
+    """
 
     error: str
     progress: Mapping[str, Any]
     seconds: float = 0
+    told: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
