@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +17,7 @@ from errata.testing.contracts import (
     StagingContract,
     TagContract,
 )
+from errata.testing.contracts.ready_table import HELD, OTHER, READY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,3 +74,15 @@ class TestReadyTables(ReadyTableContract):
         from contract.iceberg_subject import IcebergReadySubject
 
         return IcebergReadySubject(engines)
+
+    def test_rows_of_several_tables_are_one_version(
+        self, ready_subject: IcebergReadySubject, engines: ProjectEngines
+    ) -> None:
+        """Nobody can read one of them new and the other old, whichever rows were there before."""
+        names = [HELD.table_name, OTHER.table_name]
+        written = [(HELD,), (READY, OTHER), (HELD, replace(OTHER, state="held")), (OTHER,), (READY, OTHER), ()]
+        versions = []
+        for rows in written:
+            assert ready_subject.ready.replace(ready_subject.table, names, lambda rows=rows: rows)  # type: ignore[misc]
+            versions.append(len(engines.catalogs.load(ready_subject.table).metadata.metadata_log))
+        assert [after - before for before, after in pairwise(versions)] == [1] * (len(written) - 1)

@@ -23,6 +23,7 @@ from errata.errors import (
     ErrataError,
     LedgerUnavailable,
     PublishConflict,
+    PublishHeld,
     RunExpired,
     ScopeLocked,
     StateRefused,
@@ -34,10 +35,12 @@ from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import ChunkState, PublicationState, RunState
 from errata.model.table import group_by_partition
 from errata.model.waves import OUT, WaveState, derive_run_state
+from errata.publishing.readers.ready_table import write_ready_table
 from errata.publishing.recovery import LedgerLog
 from errata.publishing.replacement import Replacement, commit_replacement
 from errata.publishing.unrecorded import close_intent
 from errata.worker.chunk_failures import error_policy, loss_policy
+from faults.simulated_ready import READY, ReadyBy
 from faults.simulated_table import PIN, TABLE, Client
 
 if TYPE_CHECKING:
@@ -121,6 +124,10 @@ class _LedgerBy:
     ledger: Any
     name: str = "ledger"
 
+    def read_together(self, work: Callable[[], Any]) -> Any:
+        """Each read is a step; what is written from them is one table, which is read in one."""
+        return work()
+
     def __getattr__(self, name: str) -> Any:
         found, called = getattr(self.ledger, name), f"{self.name}.{name}"
         if not callable(found):
@@ -128,13 +135,24 @@ class _LedgerBy:
         return lambda *args, **options: self.io(called, partial(found, *args, **options))
 
 
-def _log(world: World, io: Callable[..., Any], run_id: str, kind: str, scope: Any, release: Any) -> LedgerLog:
-    workspace: Any = SimpleNamespace(
+def _open(world: World, io: Callable[..., Any]) -> Any:
+    """As much of a workspace as the code of the product uses that is replayed here."""
+    project = SimpleNamespace(
+        evidence=SimpleNamespace(heads=None),
+        ready=READY if world.is_held else None,
+        consumers={},
+        find_product=lambda _: None,
+    )
+    return SimpleNamespace(
         ledger=_LedgerBy(io, world.ledger),
-        project=SimpleNamespace(evidence=SimpleNamespace(heads=None)),
+        project=project,
+        engines=SimpleNamespace(ready=ReadyBy(io, world.catalog.ready)),
         narrate=lambda _: world.count("lost publication recorded"),
     )
-    return LedgerLog(workspace, BO, run_id, kind, TABLE, tuple(scope), "because", release)
+
+
+def _log(world: World, io: Callable[..., Any], run_id: str, kind: str, scope: Any, release: Any) -> LedgerLog:
+    return LedgerLog(_open(world, io), BO, run_id, kind, TABLE, tuple(scope), "because", release)
 
 
 def ask(world: World, name: str, *args: Any, **options: Any) -> Request:
@@ -293,6 +311,11 @@ def visitor(world: World, me: Process) -> Steps:
     yield from _settle_deserted(world, me)
 
 
+def payer(world: World, _me: Process) -> Steps:
+    """Lets the ready table say what the ledger says, as who pays what is owed does."""
+    yield from replayed(lambda io: write_ready_table(_open(world, io), (TABLE,)))
+
+
 def _tried(world: World, me: Process, order: Replacement, release: dict[str, Any]) -> Steps:
     """One publication or rollback; whether it makes sense to come back."""
     try:
@@ -309,7 +332,7 @@ def _tried(world: World, me: Process, order: Replacement, release: dict[str, Any
         if "partitions" in conflict.fields or "changed after planning" in conflict.message:
             world.conflicts.add(me.run_id)
             return False
-    except (ScopeLocked, ApprovalRefused):
+    except (ScopeLocked, ApprovalRefused, PublishHeld):
         yield Sleep(LEASE)
     except StateRefused:
         return False  # settled meanwhile by someone else

@@ -22,6 +22,7 @@ from errata.testing import metadata as stored
 from errata.testing.measure import MemoryContent, MemoryMeasurer
 from errata.testing.publishing import MemoryPublishing, MemoryVersion
 from errata.testing.table import Draft
+from faults.simulated_ready import ReadyTable
 
 __all__ = ["DAYS", "EMPTIED", "PIN", "TABLE", "Catalog", "Client", "CommitFailed", "State"]
 
@@ -108,6 +109,7 @@ class Catalog:
     table: MemoryTable = field(default_factory=_first_table)
     stood: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)  # publication → ref → its files
     writes: int = 0
+    ready: ReadyTable = field(default_factory=ReadyTable)
 
     def __post_init__(self) -> None:
         self.lake = Lake(tables={TABLE: self.table})
@@ -259,6 +261,7 @@ class _Version:
 
         def swap() -> str:
             self.catalog.swap(draft, publication.publication_id)
+            self.catalog.ready.note_landing(publication.publication_id, publication.partitions)
             return made
 
         answer: str = self.io("table.commit", swap, relied_on)

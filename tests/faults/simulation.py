@@ -36,6 +36,7 @@ from faults.simulated_processes import (
     Request,
     Sleep,
     operator,
+    payer,
     planned_files,
     publisher,
     rollback,
@@ -48,7 +49,7 @@ from faults.simulated_table import DAYS, TABLE, Catalog, CommitFailed
 RUNS = {"bf-a": (DAYS[:2], DAYS[2:3]), "bf-b": (DAYS[2:3], DAYS[3:4]), "bf-c": (DAYS[4:],)}
 KINDS = {
     "worker": worker, "validator": validator, "publisher": publisher, "rollback": rollback, "operator": operator,
-    "visitor": visitor,
+    "visitor": visitor, "payer": payer,
 }  # fmt: skip
 S = RunState
 _ENDS = frozenset({S.PUBLISHED, S.ROLLED_BACK, S.SUPERSEDED, S.CANCELLED})
@@ -153,6 +154,7 @@ class World:
     last: str = "rollback"  # the kind of process after which nothing follows
     often: dict[str, float] = field(default_factory=dict)  # faults that happen more often than by chance of the seed
     is_waved: bool = False
+    is_held: bool = False  # readers ask a ready table
     _states: dict[str, RunState] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -257,7 +259,7 @@ class World:
         if request.name in _BRANCHES and self.others.random() < self.rates["no clear answer"]:
             return "no clear answer"
         for fault in ("sent twice", "held back"):
-            if request.name == "table.commit" and self.others.random() < self.rates[fault]:
+            if request.name in ("table.commit", "ready.commit") and self.others.random() < self.rates[fault]:
                 return fault
         # what is lost at the commit is what matters most
         likely = 0.4 if request.name == "table.commit" else self.storm
@@ -324,6 +326,8 @@ class World:
 
     def supervise(self) -> None:
         """Start what a run needs next, as people and schedulers do; in a storm sometimes twice."""
+        if self.is_held and not self.is_healed and self.chance.random() < 0.1:
+            self.start("payer", "")
         for run_id in RUNS:
             if run_id not in self.plans:
                 if self.is_healed or self.chance.random() < 0.1:
@@ -398,7 +402,7 @@ def _trouble(request: Request) -> Exception:
 
 def simulate(
     ledger: Ledger, clock: Clock, ground: Ground, seed: int, rows: sqlite3.Connection, trace: list[str],
-    often: dict[str, float],
+    often: dict[str, float], *, is_held: bool = False,
 ) -> World:  # fmt: skip
     """Faults for a number of steps, then none until every run is at its end; raises when that takes too long."""
     clock.now_ms = ground.now_ms
@@ -413,6 +417,7 @@ def simulate(
         trace=trace,
         often=often,
         is_waved=ground.is_waved,
+        is_held=is_held,
     )
     for _ in range(_STEPS):
         world.surroundings()

@@ -34,7 +34,17 @@ def violations(world: World, db: sqlite3.Connection) -> list[str]:
         *_kept(world),
         *_accepted(world, db),
         *_at_rest(db),
+        *_promised(world),
     ]
+
+
+def _promised(world: World) -> list[str]:
+    """I15: nothing lands while the ready table says that its partitions may be read.
+
+    A publication that an older ledger knows nothing of cannot be kept from landing, which is why heads are exported.
+    """
+    broken = world.catalog.ready.broken if world.is_held else {}
+    return [f"I15 {pub} landed although {told}" for pub, told in broken.items() if pub not in world.lost]
 
 
 def _last_line(db: sqlite3.Connection) -> list[str]:

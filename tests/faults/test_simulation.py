@@ -37,6 +37,8 @@ OF_ONE = range(8, 13)
 """Few histories, in which something is published whichever fault is frequent, and planted bugs are noticed."""
 
 
+HELD = range(70, 80)
+"""Few histories in which readers ask a ready table."""
 OF_WAVES = range(70, 89)
 """Few histories with waves, in which some are taken back."""
 
@@ -58,7 +60,7 @@ def waved() -> Iterator[tuple[Ground, ...]]:
         yield (approved, *[validated_ground(approved, Path(made) / "validated.db")] * 2)
 
 
-def run_seed(grounds: tuple[Ground, ...], seed: int, **often: float) -> World:
+def run_seed(grounds: tuple[Ground, ...], seed: int, *, is_held: bool = False, **often: float) -> World:
     """One history; a failure prints its trace."""
     ground = grounds[seed % len(grounds)]
     database = Path(shutil.copy(ground.database, ground.database.with_name(f"{seed}.db")))
@@ -69,7 +71,7 @@ def run_seed(grounds: tuple[Ground, ...], seed: int, **often: float) -> World:
         closing(sqlite3.connect(database)) as rows,
     ):
         try:
-            world = simulate(ledger, clock, ground, seed, rows, trace, often)
+            world = simulate(ledger, clock, ground, seed, rows, trace, often, is_held=is_held)
             found = violations(world, rows)
             assert not found, "\n".join(found)
         except BaseException:
@@ -80,11 +82,11 @@ def run_seed(grounds: tuple[Ground, ...], seed: int, **often: float) -> World:
     return world
 
 
-def several(grounds: tuple[Ground, ...], seeds: range) -> Counter[str]:
+def several(grounds: tuple[Ground, ...], seeds: range, *, is_held: bool = False) -> Counter[str]:
     """Many histories, and what happened in them."""
     figures: Counter[str] = Counter()
     for seed in seeds:
-        figures.update(run_seed(grounds, seed).figures)
+        figures.update(run_seed(grounds, seed, is_held=is_held).figures)
     print(f"\n{len(seeds)} seeds from {seeds.start}: {dict(sorted(figures.items()))}")  # noqa: T201
     return figures
 
@@ -117,6 +119,15 @@ def test_the_invariants_hold_where_one_fault_is_frequent(grounds: tuple[Ground, 
     assert figures["publish committed"] >= 1
 
 
+def test_nothing_lands_in_simulated_histories_while_readers_are_told_that_it_is_ready(
+    grounds: tuple[Ground, ...],
+) -> None:
+    """Publishers hold readers, others write the ready table at the same time; its commits are lost and come late."""
+    figures = several(grounds, HELD, is_held=True)
+    assert {"late commit refused", "held back", "killed after"} <= set(figures)
+    assert figures["publish committed"] >= len(HELD)
+
+
 def test_a_seed_is_a_history(grounds: tuple[Ground, ...]) -> None:
     """The same seed is the same history, so that a failure can be looked at again."""
     assert run_seed(grounds, 7).trace == run_seed(grounds, 7).trace
@@ -136,6 +147,16 @@ def test_the_invariants_hold_in_many_simulated_histories(grounds: tuple[Ground, 
     assert figures["late commit lands"]
     assert figures["late commit refused"]
     assert figures["landed and told a conflict"]
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(7200)
+def test_nothing_lands_in_many_simulated_histories_while_readers_are_told_that_it_is_ready(
+    grounds: tuple[Ground, ...],
+) -> None:
+    """CHAOS_SEEDS of them."""
+    figures = several(grounds, range(FIRST, FIRST + SEEDS), is_held=True)
+    assert figures["late commit lands"]
 
 
 @pytest.mark.chaos

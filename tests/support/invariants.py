@@ -15,6 +15,7 @@ I11 every file that a publication added was written before it, by an attempt or 
 I10 a run of kind attest or reconcile was never approved, released or published, and ends attested or differs
 I12 no lock outlives its publication, and every live file is there and has its size
 I14 what is owed: see :mod:`support.outbox_invariants`
+I15 holds: see :mod:`support.hold_invariants`
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ import pyarrow as pa
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import NoSuchTableError
 
+from support.hold_invariants import hold_violations
 from support.outbox_invariants import outbox_violations
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def violations(root: Path, catalog: Mapping[str, str] | None = None) -> list[str
 def ledger_violations(db: sqlite3.Connection) -> list[str]:
     """What is wrong in the ledger's database alone; rows are read by name."""
     found = [*_coverage(db), *_attempts(db), *_audit(db), *_approvals(db), *_checks(db), *_locks(db), *_waves(db)]
-    return [*found, *outbox_violations(db)]
+    return [*found, *outbox_violations(db), *hold_violations(db)]
 
 
 def _waves(db: sqlite3.Connection) -> list[str]:

@@ -116,10 +116,11 @@ class LedgerLog:
         readers = hold_readers(
             self.workspace, self.actor, self.run_id, self.kind, self.partitions, snapshot_id
         )  # fmt: skip
-        if self.kind != "publish":
+        project = self.workspace.project
+        if self.kind != "publish" or not list_held(project.consumers.values()):
             return readers
         product = self.workspace.ledger.runs.get(self.run_id).product
-        return (*readers, *(name for name, _ in list_held(self.workspace.project.list_consumers(product))))
+        return (*readers, *(name for name, _ in list_held(project.list_consumers(product))))
 
     def update(self, publication_id: str, detail: Mapping[str, object]) -> None:
         """See the port."""
