@@ -16,6 +16,7 @@ from errata.model.consumer.message_formats import to_json, to_text
 from errata.model.consumer.outbox import Effect, ItemState
 from support.clock import stopped_clock
 from support.memory_world import MemoryWorld
+from support.terminal import text
 from support.world import PRODUCT_FILE
 
 Make = Callable[..., MemoryWorld]
@@ -77,6 +78,21 @@ def test_a_quiet_time_ends_with_as_many_looks_as_were_declared(make_world: Make)
     assert steps[17] == "done"
 
 
+def test_a_watch_that_goes_on_is_owed_to_nobody(make_world: Make) -> None:
+    """Whoever delivers is done: the next look is not waited for, and the exit code is that of success."""
+    with stopped_clock():
+        world, run = publish_all(make_world)
+        view = world.client.deliver(run, timeout="1h", as_="ana")
+        (item,) = view.items
+        code, page = text(world, f"errata deliver {run}")
+        status = world.client.status(run)
+    assert (view.ok, view.next, item.kind, code) == (True, (), "watch", 0)
+    assert page.startswith("✓ nothing is owed in")
+    assert (item.waits or "").startswith("it is watched until ")
+    assert f"{item.waits} looked at again from" in page
+    assert "deliver" not in status.next
+
+
 def test_an_unusual_number_next_to_the_correction_is_an_alarm(make_world: Make) -> None:
     """A live job that still doubles every gross is noticed, because corrected days are among its controls."""
     with stopped_clock() as clock:
@@ -124,9 +140,9 @@ def test_an_alarm_about_a_classified_column_has_no_number_of_it(make_world: Make
         found = item_of(world, run)
     (message,) = world.engines.channels.list_once("finance")
     assert f"{world.days[22]}: sum(gross) is unusual; its numbers are classified." in message.text
-    for text in (json.dumps(to_json(message)), to_text(message), str(found.result), *world.said):
-        assert "4000" not in text
-        assert "median" not in text
+    for told in (json.dumps(to_json(message)), to_text(message), str(found.result), *world.said):
+        assert "4000" not in told
+        assert "median" not in told
 
 
 def test_a_publication_that_was_rolled_back_is_watched_no_longer(make_world: Make) -> None:

@@ -30,6 +30,15 @@ def is_requester(project: Project, name: str, requester: str) -> bool:
     return not project.single_user and project.is_same_person(name, requester)
 
 
+def list_owners(project: Project, owner: str) -> tuple[str, ...]:
+    """People who are the owner that a consumer names: the person, or members of the team; none if nobody is known."""
+    return tuple(
+        person.name
+        for person in project.people.values()
+        if owner and (owner in person.teams or project.is_same_person(person.name, owner))
+    )
+
+
 def require_role(
     workspace: Workspace,
     actor: Actor,

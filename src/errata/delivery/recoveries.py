@@ -76,7 +76,9 @@ def recover_consumer(workspace: Workspace, actor: Actor, item: OutboxItem) -> Pa
         seen = recovery.is_cached and any(value is not None for value in _read_shown(recovery).values())
         _refresh(recovery, item.partitions)
         if consumer.verify is not None or consumer.refill_seconds:
-            return Later(recovery.settling_seconds, {_TIMES: 1, _SEEN: seen})
+            seconds = recovery.settling_seconds
+            waits = "it was refreshed, and is read back when others had the time to fill it" if seconds else ""
+            return Later(seconds, {_TIMES: 1, _SEEN: seen}, waits)
     return _read_back(recovery)
 
 

@@ -26,6 +26,7 @@ from errata.model.partition import list_comparable, sort_oldest_first
 from errata.model.product import Control, Product
 from errata.model.product.watch import Watch
 from errata.ports.tables import TargetState
+from errata.text.numbers import format_moment
 from errata.workspace import Workspace
 
 _PRECISION = 60
@@ -44,10 +45,10 @@ def watch_publication(workspace: Workspace, actor: Actor, item: OutboxItem) -> P
     watch, controls = product.watch, _choose_controls(product)
     now = datetime.fromisoformat(workspace.ledger.now())
     ends = datetime.fromisoformat(publication.settled_at or "") + timedelta(seconds=watch.for_seconds)
-    names = _list_near(manifest, publication, controls)
+    names, waits = _list_near(manifest, publication, controls), f"it is watched until {format_moment(str(ends))} UTC"
     if not item.progress:
-        seconds = min(watch.every_seconds, watch.for_seconds)
-        return Later(seconds, {"looks": 0, "before": _mark_as_published(workspace, manifest, publication, names)})
+        before = _mark_as_published(workspace, manifest, publication, names)
+        return Later(min(watch.every_seconds, watch.for_seconds), {"looks": 0, "before": before}, waits)
     state = _read_target(workspace, manifest, names)
     looks, before = item.progress["looks"] + 1, item.progress["before"]
     unusual = [
@@ -58,7 +59,8 @@ def watch_publication(workspace: Workspace, actor: Actor, item: OutboxItem) -> P
         return Paid({"looks": looks, "unusual": unusual}, _owe_alarm(workspace, watch, item, unusual))
     if now >= ends:
         return Paid({"looks": looks, "unusual": []})
-    return Later(min(watch.every_seconds, max(1.0, (ends - now).total_seconds())), {"looks": looks, "before": before})
+    seconds = min(watch.every_seconds, max(1.0, (ends - now).total_seconds()))
+    return Later(seconds, {"looks": looks, "before": before}, waits)
 
 
 def _owe_alarm(

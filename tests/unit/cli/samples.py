@@ -966,7 +966,8 @@ def outbox(*, all_items: bool = False) -> OutboxView:
         waived_why="it is switched off", waived_ready=True,
     )  # fmt: skip
     steps = ("errata outbox retry 17", f"errata deliver {RUN}")
-    return OutboxView((paid, waived, gone, slow) if all_items else (gone, slow), None, all_items, steps)
+    items = (paid, waived, gone, slow) if all_items else (gone, slow)
+    return OutboxView(items, RUN if all_items else None, all_items, steps)
 
 
 def outbox_decision(action: str) -> OutboxDecisionView:
@@ -1003,6 +1004,8 @@ def recoveries() -> tuple[RecoveryLine, ...]:
         RecoveryLine("regulator", "failed", "2026-02-15T11:30:00Z", -2270, is_late=True,
                      error="regulator shows 12 for 2026-01-13, expected 6"),
         RecoveryLine("ml-features", "recovered", is_late=True),
+        RecoveryLine("risk-job", "pending", waits="its job has to read the corrected partitions again; the watermark "
+                     "is 2026-01-12"),
     )  # fmt: skip
 
 
