@@ -62,7 +62,9 @@ def require_role(
         hint=hint,
         person=actor.person,
     )
-    workspace.ledger.audit.record_refusal(run_id, actor, action, error.message)
+    # before the first plan there is no ledger, and a refusal creates none
+    if run_id is not None or workspace.ledger.exists():
+        workspace.ledger.audit.record_refusal(run_id, actor, action, error.message)
     raise error
 
 
