@@ -31,6 +31,7 @@ def bare_iceberg(gateway: Any, root: Path) -> JavaIceberg:
     """The adapter on an empty catalog of its own, in SQLite."""
     root.mkdir(exist_ok=True)
     lake = Catalog("lake", "jdbc", f"sqlite:///{root}/catalog.db", str(root / "warehouse"))
+    (root / "catalog.db").touch()  # Errata opens catalogs and creates none
     java = JavaIceberg(gateway, {"lake": lake}, LOCAL)
     catalog, _ = java.place("lake.fin.any")
     catalog.createNamespace(java.jvm.org.apache.iceberg.catalog.Namespace.of(_texts(gateway, "fin")))

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from errata.engines.iceberg.catalogs import java_properties
+from errata.engines.iceberg.catalogs import java_properties, refuse_missing_file
 from errata.engines.iceberg.commits.clock import require_clock
 from errata.errors import EngineError, NotFound, RunExpired
 from errata.model.calendar_math import first_second, format_stored_ordinal
@@ -66,7 +66,9 @@ class JavaIceberg:
         except Py4JJavaError as problem:
             if problem.java_exception.getClass().getSimpleName() not in _ABSENT:
                 raise
-            raise NotFound(f"table {table} is not in catalog {table.partition('.')[0]}", table=table) from None
+            raise NotFound(
+                f"table {table} is not in catalog {table.partition('.')[0]}", hint="errata check", table=table
+            ) from None
 
     def place(self, table: str) -> tuple[Any, Any]:
         """The catalog of a table and the table's identifier in it."""
@@ -97,6 +99,7 @@ class JavaIceberg:
 
     def _open_catalog(self, name: str) -> Any:
         if name not in self._open:
+            refuse_missing_file(self._catalogs[name])
             conf = self.jvm.org.apache.hadoop.conf.Configuration()
             for key, value in self._hadoop.items():
                 conf.set(key, value)
