@@ -315,6 +315,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "outbox-waive": (("outbox", "waive", "17", "--reason", "switched off"), {}),
     "deliver": (("deliver",), {}),
     "deliver-paid": (("deliver",), {"deliver": samples.delivery(ok=True)}),
+    "deliver-backlog": (("deliver",), {"deliver": samples.backlog()}),
     "status-owed": (("status", RUN), {"status": samples.owing_status()}),
     "impact-none": (
         ("impact", "fin.daily_revenue", "--partitions", "2026-01-01"),
