@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from errata.errors import ErrataError, NeedsAcceptance
+from errata.ledger import current_owner
 from errata.model.audit import Actor
+from errata.model.consumer.outbox import ItemState
 from errata.model.run import RunState
 from support import waves
 from support.memory_world import MemoryWorld, build
@@ -69,6 +71,25 @@ def test_what_is_owed_is_paid_by_pasting_what_the_outbox_says_next(make_world: M
     code, said = paste(world, line)
     assert code == 0, said
     assert next_lines(world, "errata outbox") == []
+
+
+def test_items_that_failed_are_retried_by_pasting_what_the_outbox_says(make_world: Make) -> None:
+    """All of them, by somebody who may."""
+    boards = "".join(f"  board{n}: {{reads: [fin.sales], tell: {{channel: finance}}}}\n" for n in range(3))
+    world = make_world(days=1, project="channels:\n  finance: {file: messages.jsonl}\nconsumers:\n" + boards)
+    world.engines.channels.down.add("finance")
+    world.to("published")
+    for item in world.ledger.outbox.list_open():
+        claimed = world.ledger.outbox.claim(item.queue, current_owner("payer"), lease_seconds=60)
+        if claimed is None:
+            world.client.retry_outbox([str(item.item_id)], as_="ana")
+            claimed = world.ledger.outbox.claim(item.queue, current_owner("payer"), lease_seconds=60)
+        assert claimed is not None
+        world.ledger.outbox.record_failed(claimed, "gone", Actor("ana", "ana", "host"))
+    (line,) = next_lines(world, "errata outbox")
+    assert line.endswith("outbox retry 1 2 3 --as ana")
+    code, said = paste(world, line)
+    assert (code, world.ledger.outbox.count_open()) == (0, {ItemState.OWED: 3}), said
 
 
 def test_the_steps_of_a_repair_name_the_owner_of_the_reader(make_world: Make) -> None:

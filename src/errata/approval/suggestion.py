@@ -46,6 +46,7 @@ _NOT_THE_REQUESTER = ("approve", "decline", "release", "publish")
 _COMMAND = re.compile(
     rf"\berrata (?P<verb>{'|'.join(_ROLES)}) (?P<about>[\w.-]*\w)(?P<rest>(?:(?!\berrata |&&|;|\n).)*)"
 )
+_MORE_ITEMS = re.compile(r"(?: \d+)*(?!\S)")
 _DELIVER_ALL = re.compile(r"\berrata deliver(?=$|[,;)\n]| --(?!as\b))")
 _CONFIRM = re.compile(r"\berrata consumers confirm [\w.-]*\w (?P<consumer>[\w.-]*\w)(?! --as\b)")
 _SAME_SCOPE = re.compile(r"^ …(?= --supersede (?P<run>[\w-]+))")
@@ -65,6 +66,8 @@ def complete_commands(workspace: Workspace, actor: Actor, text: str) -> str:
         is_product = verb in _ABOUT_PRODUCTS and about in workspace.project.products
         if run is None and not is_product and verb not in _ABOUT_ITEMS:
             return found[0]
+        if verb in _ABOUT_ITEMS and (more := _MORE_ITEMS.match(rest)):
+            about, rest = f"{about}{more[0]}", rest[more.end() :]
         rest = _fill_scope(workspace, actor, rest)
         name = "" if "--as " in rest else _choose_person(workspace, actor, verb, rest, run)
         return f"errata {verb} {about}{_format_as(name)}{rest}"

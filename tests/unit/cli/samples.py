@@ -987,6 +987,15 @@ def delivery(*, ok: bool = False) -> DeliverView:
     return DeliverView(ok=False, paid=3, items=found.items, warnings=(), seconds=60.0, next=found.next)
 
 
+def backlog() -> DeliverView:
+    """A receiver that is away: many messages wait, and its first one has failed."""
+    error = "channel bi (bi.example): the address answered HTTP 503"
+    waiting = tuple(outbox_item(100 + n, "tell", "exec-dashboard", "owed", attempts=0) for n in range(1_200))
+    gone = outbox_item(1_300, "tell", "board", "failed", attempts=8, last_error=error)
+    warnings = (f"item 1300 (tell to board) of {RUN} is not paid: {error}; it failed after 8 attempts",)
+    return DeliverView(ok=False, paid=0, items=(*waiting, gone), warnings=warnings, seconds=10.0, next=outbox().next)
+
+
 def owing_status() -> StatusView:
     """A published run that still owes something."""
     return replace(

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from errata.views.outbox import DeliverView, OutboxDecisionView, OutboxItemView, OutboxView
 
 _SIGNS = {"owed": "▶", "failed": "✗", "paid": "✓", "waived": "!"}
+_MOST = 20
+"""Items that pages about something else show."""
 
 
 def render_outbox(view: OutboxView, steps: Sequence[str], width: int) -> list[str]:
@@ -37,20 +39,30 @@ def render_delivery(view: DeliverView, steps: Sequence[str], width: int) -> list
     took = f"in {format_duration(view.seconds)}"
     if view.ok:
         lines = flow([f"✓ {plural(view.paid, 'item')} paid" if view.paid else "✓ nothing is owed", took], width)
-        return [*lines, *_render_items(view.items, width)]
+        return [*lines, *render_owed(view.items, width)]
     failed = sum(item.state == "failed" for item in view.items)
     owed = len(view.items) - failed
-    pieces = [f"! {plural(view.paid, 'item')} paid", f"{owed} still owed", f"{failed} failed" if failed else "", took]
-    lines = [*flow(pieces, width), *_render_items(view.items, width)]
+    pieces = [
+        f"! {plural(view.paid, 'item')} paid",
+        f"{owed:,} still owed",
+        f"{failed:,} failed" if failed else "",
+        took,
+    ]
+    lines = [*flow(pieces, width), *render_owed(view.items, width)]
     # an error of an item is below it already
-    told = [item.last_error for item in view.items if item.last_error]
+    told = {item.last_error for item in view.items if item.last_error}
     warnings = [one for one in view.warnings if not any(error in one for error in told)]
     return [*lines, *render_warnings(warnings, width), *_render_steps(steps)]
 
 
-def render_owed(items: Iterable[OutboxItemView], width: int) -> list[str]:
-    """Open items of a run, for its status."""
-    return list(_render_items(tuple(items), width))
+def render_owed(items: Sequence[OutboxItemView], width: int) -> list[str]:
+    """Open items; of many only some, with those that failed first."""
+    if len(items) <= _MOST:
+        return list(_render_items(tuple(items), width))
+    shown = sorted(items, key=lambda item: item.state != "failed")[:_MOST]
+    of = items[0].run_id if len({item.run_id for item in items}) == 1 else ""
+    rest = f"and {len(items) - _MOST:,} more: errata outbox {of}".rstrip()
+    return [*_render_items(tuple(shown), width), *wrap(rest, width, "  ")]
 
 
 def render_item(item: OutboxItemView, width: int) -> list[str]:
