@@ -84,7 +84,7 @@ def _format_as(name: str) -> str:
 
 
 def _choose_owner(workspace: Workspace, actor: Actor, consumer: str) -> str:
-    """Who confirms what is known of a consumer: its owner, or whoever delivers if nobody is known as that."""
+    """Who confirms what is known of a consumer: its owner, or the person who delivers if nobody is known as that."""
     declared, project = workspace.project.consumers.get(consumer), workspace.project
     owners = list_owners(project, declared.owner) if declared else ()
     if not owners or project.single_user:

@@ -54,7 +54,7 @@ class OutboxDecisionView:
 class DeliverView:
     """What was paid, and what is still owed or failed."""
 
-    ok: bool  # nothing is owed any more; a watch may go on
+    ok: bool  # nothing is owed any more; a watch may continue
     paid: int
     items: tuple[OutboxItemView, ...]
     warnings: tuple[str, ...]
