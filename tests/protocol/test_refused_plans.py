@@ -64,6 +64,31 @@ def test_a_wrong_list_is_refused_with_the_state(make_world: Make, partitions: st
     assert said.endswith(f"{STATE} hint: errata -C {world.root} try --help")
 
 
+@pytest.mark.parametrize("given, lacks", [("--from 2026-01-01", "--to"), ("--to 2026-01-03", "--from")])
+def test_half_a_range_is_refused_for_the_end_that_is_missing(make_world: Make, given: str, lacks: str) -> None:
+    """The hint keeps the end that was given."""
+    code, said = text(make_world(days=1), f"errata plan fin.sales {given} --reason x", "ana")
+    assert (code, f"a range without {lacks} was refused" in said, given in said) == (2, True, True)
+
+
+def test_an_overlap_with_two_runs_names_their_cancellation_before_the_override(make_world: Make) -> None:
+    """A plan supersedes one run; the others have to give their partitions back."""
+    world = make_world(days=2)
+    runs = [world.client.plan("fin.sales", partitions=day, reason="first", as_="ana").id for day in world.days[:2]]
+    with pytest.raises(ErrataError) as refused:
+        world.client.plan("fin.sales", partitions=",".join(world.days[:2]), reason="both", as_="ana")
+    hint = refused.value.hint or ""
+    for run in runs:
+        assert 0 < hint.index(f"errata cancel {run} --reason") < hint.index("override")
+
+
+def test_a_partition_that_nobody_wrote_is_not_said_to_hold_something(make_world: Make) -> None:
+    """`errata why` speaks of the live pipeline only where a commit wrote the partition."""
+    world = make_world(days=1)
+    said = world.client.why("lake.fin.sales", "2027-01-01").note
+    assert said == "no run has ever published this partition, and no commit of the table wrote it"
+
+
 CATALOGS = {
     "no file": ('{type: jdbc, uri: "sqlite:///none.db", warehouse: lake}', "catalog lake was not found"),
     "no server": ("{type: rest, uri: 'http://127.0.0.1:1'}", "catalog lake could not be opened"),
