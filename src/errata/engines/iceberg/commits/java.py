@@ -49,6 +49,14 @@ class JavaIceberg:
         """The gateway's JVM view."""
         return self._gateway.jvm
 
+    def find_class(self, name: str) -> Any:
+        """A class by its full name, in one request.
+
+        ``jvm.org.apache…`` asks for every part of the name whether it is a class, and the JVM looks into every jar
+        each time.
+        """
+        return getattr(self.jvm, name)
+
     @property
     def bulk(self) -> Any:
         """The ``ErrataFiles`` helper in this JVM, compiled on first use."""
@@ -73,7 +81,8 @@ class JavaIceberg:
     def place(self, table: str) -> tuple[Any, Any]:
         """The catalog of a table and the table's identifier in it."""
         name, *rest = table.split(".")
-        return self._open_catalog(name), self.jvm.org.apache.iceberg.catalog.TableIdentifier.parse(".".join(rest))
+        identifiers = self.find_class("org.apache.iceberg.catalog.TableIdentifier")
+        return self._open_catalog(name), identifiers.parse(".".join(rest))
 
     def reach(self, name: str) -> int:
         """Number of top-level namespaces in the catalog; raises if it does not answer."""
@@ -100,13 +109,14 @@ class JavaIceberg:
     def _open_catalog(self, name: str) -> Any:
         if name not in self._open:
             refuse_missing_file(self._catalogs[name])
-            conf = self.jvm.org.apache.hadoop.conf.Configuration()
+            conf = self.find_class("org.apache.hadoop.conf.Configuration")()
             for key, value in self._hadoop.items():
                 conf.set(key, value)
-            properties = self.jvm.java.util.HashMap()
+            properties = self.find_class("java.util.HashMap")()
             for key, value in java_properties(self._catalogs[name]).items():
                 properties.put(key, value)
-            self._open[name] = self.jvm.org.apache.iceberg.CatalogUtil.buildIcebergCatalog(name, properties, conf)
+            catalogs = self.find_class("org.apache.iceberg.CatalogUtil")
+            self._open[name] = catalogs.buildIcebergCatalog(name, properties, conf)
         return self._open[name]
 
     def scope(self, table: Any, target: TargetPin, partitions: Sequence[str]) -> str:
