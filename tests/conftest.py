@@ -43,6 +43,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """What ends now is garbage again; DuckDB reports what is left over as leaks."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """All tests, or those that this process takes of a suite that is shared."""

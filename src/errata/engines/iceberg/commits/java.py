@@ -81,8 +81,8 @@ class JavaIceberg:
     def place(self, table: str) -> tuple[Any, Any]:
         """The catalog of a table and the table's identifier in it."""
         name, *rest = table.split(".")
-        identifiers = self.find_class("org.apache.iceberg.catalog.TableIdentifier")
-        return self._open_catalog(name), identifiers.parse(".".join(rest))
+        catalog = self._open_catalog(name)
+        return catalog, self.find_class("org.apache.iceberg.catalog.TableIdentifier").parse(".".join(rest))
 
     def reach(self, name: str) -> int:
         """Number of top-level namespaces in the catalog; raises if it does not answer."""
