@@ -85,8 +85,11 @@ class Engines(Protocol):
     @property
     def erased(self) -> ErasedSubjects: ...
 
-    def check_transform(self, product: Product) -> None:
-        """Raise ``ProjectFileError`` if the product's transform is missing or wrong, as far as its source tells."""
+    def check_transform(self, product: Product, *, may_leave_out: bool = False) -> None:
+        """Raise ``ProjectFileError`` if the product's transform is missing or wrong, as far as its source tells.
+
+        ``may_leave_out`` allows columns that the transform leaves out to be written as NULL.
+        """
 
     def dbt(self) -> DbtManifest | None:
         """The manifest of dbt that the project names; None if it names none. Raises ``NotFound`` or ``UsageError``."""

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -34,7 +35,7 @@ def test_a_command_gets_partitions_and_key(tmp_path: Path) -> None:
     assert _told(tmp_path) == [
         [["all"], names, KEY],
         [["--", names[0]], [names[0]], f"{KEY}/{names[0]}"],
-        [["--", names[1]], [names[1]], f"{KEY}/{names[1]}"],
+        [["--", names[1]], [names[1]], f"{KEY}/{quote(names[1])}"],
     ]
 
 

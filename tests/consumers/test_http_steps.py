@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -14,6 +14,7 @@ from consumers.receiver import Answer, Received, Receiver
 from errata.engines.consumers.systems import DeclaredSystems
 from errata.errors import EngineError, UsageError
 from errata.model.consumer.declaration import HttpCall, Refresh, Verify
+from support import http_receiver
 
 KEY = "bf-1-p1/published/recover/exec-dashboard"
 Receive = Callable[..., Receiver]
@@ -44,6 +45,46 @@ def test_partitions_are_percent_encoded_in_addresses(receive: Receive) -> None:
         SYSTEMS.refresh(Refresh(http=call), [".."], KEY)
 
 
+@pytest.mark.parametrize("name", ["東京", "Zürich\n", 'a"b', "x\r\nX-Admin: 1", "\x7f"])
+def test_every_value_has_a_key_that_a_header_can_carry(receive: Receive, name: str) -> None:
+    """Headers are one line of Latin-1: a value is percent-encoded there, and adds no header."""
+    at = receive()
+    for _ in range(2):
+        SYSTEMS.refresh(Refresh(http=HttpCall(f"{at.url}/{{partition}}")), [name], KEY)
+    (key,) = {told.headers["idempotency-key"] for told in at.received}
+    assert unquote(key) == f"{KEY}/{name}"
+    assert "x-admin" not in at.received[0].headers
+
+
+LONG = b"HTTP/1.1 200 OK\r\ncontent-length: 10485760\r\nconnection: close\r\n\r\n" + b"1" * 10_485_760
+CUT = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\nconnection: close\r\n\r\n12"
+CHUNK = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n5\r\n12"
+
+
+def _answer_slowly(client: socket.socket) -> None:
+    client.sendall(CUT)
+    http_receiver.dribble(b"")(client)
+
+
+AFTER_STATUS = {
+    "long": (http_receiver.answer(LONG), "the answer is too long"),
+    "cut off": (http_receiver.answer(CUT), "the answer was cut off"),
+    "cut off in a chunk": (http_receiver.answer(CHUNK), "the answer was cut off"),
+    "slow": (_answer_slowly, "the address did not answer within 1 s"),
+}
+
+
+@pytest.mark.parametrize("fault", AFTER_STATUS)
+def test_a_refresh_needs_the_status_and_a_read_back_the_whole_answer(fault: str) -> None:
+    """What follows the status undoes nothing; half of a number would be another number."""
+    behave, expected = AFTER_STATUS[fault]
+    with http_receiver.HttpReceiver(behave) as at:
+        SYSTEMS.refresh(Refresh(http=HttpCall(at.url), timeout_seconds=1), ["2026-01-03"], KEY)
+        call = HttpCall(f"{at.url}/{{partition}}", "GET")
+        with pytest.raises(EngineError, match=f"^{expected}$"):
+            SYSTEMS.read_shown(Verify("count(*)", http=call, timeout_seconds=1), ["2026-01-03"], KEY)
+
+
 @pytest.mark.parametrize("status", [400, 404, 500, 503])
 def test_an_error_is_a_failed_attempt_without_the_address(receive: Receive, status: int) -> None:
     """Errors name the status and nothing of the address."""
@@ -70,30 +111,16 @@ def test_redirects_stay_on_the_host(receive: Receive) -> None:
     assert other.received == []
 
 
-def test_a_server_that_hangs_costs_the_time_limit(receive: Receive) -> None:
-    """Both one that never answers and one that sends a byte now and then."""
-    at = receive(lambda _: (time.sleep(3), Answer())[1])
+@pytest.mark.parametrize("behave", [http_receiver.hang, http_receiver.dribble()], ids=["silent", "byte by byte"])
+def test_a_server_that_hangs_costs_the_time_limit(behave: http_receiver.Behave) -> None:
+    """Both one that never answers and one that sends a byte of its head now and then."""
     started = time.monotonic()
-    with pytest.raises(EngineError, match="did not answer within 1 s"):
+    with (
+        http_receiver.HttpReceiver(behave) as at,
+        pytest.raises(EngineError, match="did not answer within 1 s"),
+    ):
         SYSTEMS.refresh(Refresh(http=HttpCall(at.url), timeout_seconds=1), ["1"], KEY)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Thread(target=_drip, args=(listening,), daemon=True).start()
-        drip = HttpCall(f"http://127.0.0.1:{listening.getsockname()[1]}/")
-        with pytest.raises(EngineError, match="did not answer within 1 s"):
-            SYSTEMS.refresh(Refresh(http=drip, timeout_seconds=1), ["1"], KEY)
     assert time.monotonic() - started < 5
-
-
-def _drip(listening: socket.socket) -> None:
-    client, _ = listening.accept()
-    with client:
-        client.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
-        for _ in range(20):
-            try:
-                client.sendall(b" ")
-            except OSError:
-                return
-            time.sleep(0.2)
 
 
 def test_values_are_read_from_a_field_digit_by_digit(receive: Receive) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from errata.engines.consumers.systems import DeclaredSystems
 from errata.errors import EngineError, UsageError
 from errata.model.consumer.declaration import Refresh, Verify, WatermarkState
 from errata.model.consumer.watermark import WatermarkType
+from support.commit_proxy import CommitProxy, Loss
 from support.postgres import PostgresServer
 
 KEY = "bf-1-p1/published/recover/exec-dashboard"
@@ -81,6 +85,35 @@ def test_a_statement_has_a_time_limit(systems: DeclaredSystems) -> None:
     """The server ends it."""
     with pytest.raises(EngineError, match="57014 QueryCanceled"):
         systems.refresh(Refresh(sql="SELECT pg_sleep(20)", on="pg", timeout_seconds=1), ["1"], KEY)
+
+
+class _Silent(CommitProxy):
+    """Takes a statement about silence and never answers, as a server behind a broken network."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        self.is_over = threading.Event()
+
+    def __exit__(self, *failed: object) -> None:
+        self.is_over.set()
+        super().__exit__(*failed)
+
+    def _loss(self, _session: object, _kind: bytes, body: bytes) -> Loss | None:
+        return "before" if b"silence" in body else None
+
+    def _lose(self, _how: Loss, client: socket.socket, server: socket.socket, _message: bytes) -> None:
+        with client, server:
+            self.is_over.wait(30)
+
+
+def test_a_database_that_never_answers_costs_the_time_limit(postgres: PostgresServer, database: str) -> None:
+    """The server cannot end the statement, so that the connection is cut; nothing is known of what it did."""
+    with _Silent(postgres.port) as proxy:
+        systems = DeclaredSystems(Path(), {"pg": postgres.url(database, port=proxy.port)})
+        started = time.monotonic()
+        with pytest.raises(EngineError, match=r"^the database did not answer within 3 s$"):
+            systems.refresh(Refresh(sql="SELECT 'silence'", on="pg", timeout_seconds=1), ["2026-01-03"], KEY)
+        assert time.monotonic() - started < 10
 
 
 def test_errors_show_names_but_no_values(systems: DeclaredSystems) -> None:

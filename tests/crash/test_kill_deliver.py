@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from support.attached import start_program
 from support.outbox_invariants import outbox_violations
-from support.payer import CAUSES, RECEIVED
+from support.payer import CAUSES, RECEIVED, pay_all
 
-TESTS = Path(__file__).parents[1]
 KEYS = {f"{cause}/published/{effect}/bi" for cause in CAUSES for effect in ("tell", "watermark")}
 
 
 def start(place: Path, failpoints: str = "") -> int:
     """Run one payer to its end."""
-    environ = os.environ | {"ERRATA_FAILPOINTS": failpoints, "PYTHONPATH": str(TESTS)}
-    done = subprocess.run(
-        [sys.executable, "-m", "support.payer", str(place)], env=environ, capture_output=True, text=True, check=False
-    )
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode
+    process = start_program(pay_all, place, ERRATA_FAILPOINTS=failpoints)
+    _, said = process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), said
+    return process.returncode or 0
 
 
 def check(place: Path, kills: int) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 from errata.evidence.verifier import verify
 from errata.ledger import Ledger
+from support.attached import start_without_jvm
 from unit.evidence.house import House
 
 PROJECT = """\
@@ -21,6 +19,12 @@ evidence: {key: errata.key}
 """
 
 
+def export(root: Path, run: str, **environment: str) -> int:
+    """``errata evidence export`` in a process of its own; its exit code."""
+    words = ("evidence", "export", run, "-o", "run.errata", "--without-diff", "--as", "bo")
+    return start_without_jvm("-C", str(root), *words, **environment).wait(timeout=120)
+
+
 def test_killed_before_evidence_is_in_place_the_old_file_is_whole(tmp_path: Path):
     """The bundle of before still verifies, and the same command again replaces it."""
     empty, root = tmp_path / "empty.db", tmp_path / "house"
@@ -28,18 +32,12 @@ def test_killed_before_evidence_is_in_place_the_old_file_is_whole(tmp_path: Path
     house = House.build(root, empty)
     (root / "errata.yaml").write_text(PROJECT)
     run = house.published()
-    command = [
-        sys.executable, "-m", "errata", "-C", str(root), "evidence", "export", run, "-o", "run.errata",
-        "--without-diff", "--as", "bo",
-    ]  # fmt: skip
-    subprocess.run(command, capture_output=True, check=True, timeout=120)
+    assert export(root, run) == 0
     before = (root / "run.errata").read_bytes()
     house.roll_back(run)
-    failing = {**os.environ, "ERRATA_FAILPOINTS": "evidence.before_write=kill"}
-    killed = subprocess.run(command, env=failing, capture_output=True, check=False, timeout=120)
-    assert killed.returncode == -signal.SIGKILL
+    assert export(root, run, ERRATA_FAILPOINTS="evidence.before_write=kill") == -signal.SIGKILL
     assert (root / "run.errata").read_bytes() == before
     assert verify(before, [house.public]).run["state"] == "published"
-    subprocess.run(command, capture_output=True, check=True, timeout=120)
+    assert export(root, run) == 0
     found = verify((root / "run.errata").read_bytes(), [house.public])
     assert (found.problems, found.run["state"]) == ([], "rolled_back")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +12,7 @@ from errata.delivery.consumer_messages import owe_messages
 from errata.engines.channels.webhook import sign
 from errata.ledger import Ledger
 from errata.model.audit import Actor
+from support.attached import start_without_jvm
 from support.http_receiver import HttpReceiver, refuse
 from support.memory_world import MemoryWorld
 from support.world import PRODUCT
@@ -43,13 +41,12 @@ def owe_many(world: MemoryWorld, run: str) -> None:
         world.ledger.outbox.owe(run, f"{run}-p{n}", owes, ANA)
 
 
-def deliver(root: Path, failpoint: str = "", timeout: str = "30s") -> subprocess.CompletedProcess[str]:
-    """``errata deliver`` in a process of its own."""
-    environment = {**os.environ, "ERRATA_FAILPOINTS": failpoint, "SECRET_OF_BI": "a secret of both"}
-    command = [sys.executable, "-m", "errata", "-C", str(root), "--as", "ana", "deliver", "--timeout", timeout]
-    return subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
-    )
+def deliver(root: Path, failpoint: str = "", timeout: str = "30s") -> tuple[int | None, str]:
+    """``errata deliver`` in a process of its own: its exit code, and what it said."""
+    environment = {"ERRATA_FAILPOINTS": failpoint, "SECRET_OF_BI": "a secret of both"}
+    process = start_without_jvm("-C", str(root), "--as", "ana", "deliver", "--timeout", timeout, **environment)
+    _, said = process.communicate(timeout=120)
+    return process.returncode, said
 
 
 @pytest.mark.parametrize(
@@ -64,10 +61,10 @@ def test_killed_at_every_message_nothing_is_lost_and_nothing_new_is_heard_twice(
     owe_many(world, run)
     world.client.close()
     for nth in (1, 2, 1):
-        killed = deliver(world.root, f"{point}=kill@{nth}")
-        assert killed.returncode == -signal.SIGKILL, killed.stdout + killed.stderr
-    done = deliver(world.root)
-    assert done.returncode == 0, done.stdout + done.stderr
+        code, said = deliver(world.root, f"{point}=kill@{nth}")
+        assert code == -signal.SIGKILL, said
+    code, said = deliver(world.root)
+    assert code == 0, said
     heard = receiver.list_once()
     assert [one["event"] for one in heard] == ["planned", *["published"] * MESSAGES]
     sequences = [one["sequence"] for one in heard]
@@ -88,11 +85,11 @@ def test_a_webhook_that_is_down_gets_its_messages_when_it_is_back(tmp_path: Path
     owe_many(world, run)
     world.client.close()
     receiver.behave = refuse(503)
-    down = deliver(world.root, timeout="2s")
-    assert down.returncode == 7
-    assert "the address answered HTTP 503" in down.stdout + down.stderr
-    assert "a secret of both" not in down.stdout + down.stderr
+    code, said = deliver(world.root, timeout="2s")
+    assert code == 7
+    assert "the address answered HTTP 503" in said
+    assert "a secret of both" not in said
     assert {post.json["event"] for post in receiver.posts} == {"planned"}, "messages to one consumer are in order"
     receiver.behave = HttpReceiver().behave
-    assert deliver(world.root, timeout="60s").returncode == 0
+    assert deliver(world.root, timeout="60s")[0] == 0
     assert len(receiver.list_once()) == MESSAGES + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -14,11 +13,9 @@ from errata.ledger import Ledger
 from errata.model.run import RunState
 from ledger_pg import workers
 from support.chaos import amount
+from support.forks import FORKS
 from support.postgres import PostgresServer
 from unit.ledger.steps import ANA, actions, bring, plan
-
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["pytest", "tenacity", "sqlalchemy.dialects.postgresql.psycopg", "errata.ledger"])
 
 
 @pytest.fixture
@@ -43,10 +40,10 @@ def test_a_run_survives_restarts(own: PostgresServer, chunks: int, restarts: int
     with Ledger.open(url) as ledger:
         plan(ledger, chunks=chunks)
         bring(ledger, "bf-1", RunState.RUNNING)
-        results: Any = SERVER.Queue()
-        may_start: Any = SERVER.Semaphore(0)
+        results: Any = FORKS.Queue()
+        may_start: Any = FORKS.Semaphore(0)
         processes = [
-            SERVER.Process(target=workers.finish_chunks, args=(url, 0.05, may_start, results)) for _ in range(4)
+            FORKS.Process(target=workers.finish_chunks, args=(url, 0.05, may_start, results)) for _ in range(4)
         ]
         for process in processes:
             process.start()

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
-from errata.errors import ApprovalRefused, ManifestTampered, PermissionRefused, PlanRefused, Refused, UsageError
+from errata.errors import (
+    ApprovalRefused,
+    ErrataError,
+    ManifestTampered,
+    PermissionRefused,
+    PlanRefused,
+    Refused,
+    UsageError,
+)
 from support.memory_world import MemoryWorld as World
 
 Make = Callable[..., World]
@@ -69,6 +78,19 @@ def test_the_publisher_is_not_the_requester_and_needs_a_passed_gate(make_world: 
     with pytest.raises(ApprovalRefused):
         world.client.publish(plan.id, as_="cy")
     assert world.client.publish(plan.id, as_="bo").state == "published"
+
+
+@pytest.mark.parametrize("command", ["publish", "rollback"])
+@pytest.mark.parametrize("partitions", ["2026-9-xx", "2026-01-02..2026-01-01", "2027-01-01"])
+def test_wrong_partitions_are_answered_with_those_of_the_run(make_world: Make, command: str, partitions: str) -> None:
+    """With the state of the data, and with a list that can be pasted."""
+    world = make_world(days=2)
+    run = world.to("validated" if command == "publish" else "published")
+    act = world.client.publish if command == "publish" else partial(world.client.rollback, reason="wrong")
+    with pytest.raises(ErrataError) as refused:
+        act(run, partitions=partitions, as_="bo")
+    assert refused.value.state == "nothing was changed"
+    assert refused.value.hint == "of this run: --partitions 2026-01-01..2026-01-02"
 
 
 def test_a_plan_shows_every_verdict_and_records_nothing_when_refused(make_world: Make) -> None:

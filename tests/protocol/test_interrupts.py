@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from errata.cli.app.interrupt import describe_interrupt
+from errata.cli.app.interrupt import describe_end, describe_interrupt
 from errata.ledger import Ledger, current_owner
 from errata.model.audit import Actor
 from errata.model.run import RunState
@@ -180,6 +180,14 @@ def test_every_long_command_says_what_happens_and_what_a_second_one_does(
     told = describe_interrupt(words.split(), under_way)
     assert said in told
     assert "Ctrl-C again ends at once: " in told
+
+
+def test_the_last_words_tell_state_and_next_command_and_give_the_cursor_back() -> None:
+    """On a line of their own, below the progress that they end; a log gets no control characters."""
+    told = describe_end(["run", "bf-1", "--as", "ana"], is_terminal=True)
+    assert told.startswith("\x1b[?25h\nended at once; main is unchanged;")
+    assert told.endswith("\nhint: to continue: errata run bf-1 --as ana\n")
+    assert "\x1b" not in describe_end(["publish", "bf-1"], is_terminal=False)
 
 
 def test_a_command_that_is_over_in_a_moment_says_nothing() -> None:

@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 
 from errata.errors import ErrataError, NeedsAcceptance
+from errata.ledger import current_owner
 from errata.model.audit import Actor
+from errata.model.consumer.outbox import ItemState
 from errata.model.run import RunState
 from support import waves
 from support.memory_world import MemoryWorld, build
 from support.statements import watched_statements
+from support.stream_model import MemoryReader
 from support.terminal import at_terminal, next_lines, paste, text
 from support.waves import in_waves
-from support.world import PRODUCT_FILE
+from support.world import PRODUCT, PRODUCT_FILE
 
 Make = Callable[..., MemoryWorld]
 ONE_DAY = "1KiB"
@@ -46,6 +49,60 @@ def test_a_correction_is_made_by_pasting_what_each_page_says_next(make_world: Ma
     assert seen == ["planned", "approved", "staged", "needs_acceptance", "validated", "published"]
     assert world.rows() == world.expected()
     assert next_lines(world, f"errata status {run}") == []
+
+
+OWING = """
+channels:
+  finance: {file: messages.jsonl}
+consumers:
+  board: {reads: [fin.sales], tell: {channel: finance, on: [planned]}}
+  fraud: {reads: [fin.sales], kind: iceberg-stream, owner: cy, checkpoint: cp, on_replace: rewind}
+"""
+
+
+def test_what_is_owed_is_paid_by_pasting_what_the_outbox_says_next(make_world: Make) -> None:
+    """Also where it is about all runs: somebody who may deliver is named."""
+    world = make_world(days=1, project=OWING)
+    MemoryReader(world, world.root / "cp").begin()
+    run = world.plan().id
+    assert run in text(world, "errata outbox")[1], "which of all runs owes it"
+    (line,) = next_lines(world, "errata outbox")
+    assert line.endswith(" deliver --as ana")
+    code, said = paste(world, line)
+    assert code == 0, said
+    assert next_lines(world, "errata outbox") == []
+
+
+def test_items_that_failed_are_retried_by_pasting_what_the_outbox_says(make_world: Make) -> None:
+    """All of them, by somebody who may."""
+    boards = "".join(f"  board{n}: {{reads: [fin.sales], tell: {{channel: finance}}}}\n" for n in range(3))
+    world = make_world(days=1, project="channels:\n  finance: {file: messages.jsonl}\nconsumers:\n" + boards)
+    world.engines.channels.down.add("finance")
+    world.to("published")
+    for item in world.ledger.outbox.list_open():
+        claimed = world.ledger.outbox.claim(item.queue, current_owner("payer"), lease_seconds=60)
+        if claimed is None:
+            world.client.retry_outbox([str(item.item_id)], as_="ana")
+            claimed = world.ledger.outbox.claim(item.queue, current_owner("payer"), lease_seconds=60)
+        assert claimed is not None
+        world.ledger.outbox.record_failed(claimed, "gone", Actor("ana", "ana", "host"))
+    (line,) = next_lines(world, "errata outbox")
+    assert line.endswith("outbox retry 1 2 3 --as ana")
+    code, said = paste(world, line)
+    assert (code, world.ledger.outbox.count_open()) == (0, {ItemState.OWED: 3}), said
+
+
+def test_the_steps_of_a_repair_name_the_owner_of_the_reader(make_world: Make) -> None:
+    """Nobody else may confirm it."""
+    world = make_world(days=1, project=OWING)
+    MemoryReader(world, world.root / "cp").begin()
+    run = world.to("published")
+    waits = f"1. errata deliver {run} --as "
+    assert waits in text(world, f"errata consumers check {PRODUCT}", "kim")[1]
+    world.live("2026-01-09")
+    world.client.retry_outbox([str(one.item_id) for one in world.ledger.outbox.list_open()], as_="ana")
+    world.client.deliver(run, timeout="1s", as_="ana")
+    assert f"4. errata consumers confirm {run} fraud --as cy" in text(world, f"errata consumers check {PRODUCT}")[1]
 
 
 def test_a_plan_reads_no_manifest_to_find_which_runs_were_superseded(make_world: Make) -> None:

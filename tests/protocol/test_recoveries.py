@@ -11,6 +11,7 @@ from errata.delivery.attempts import count_attempts
 from errata.delivery.payment import pay
 from errata.ledger import OutboxItem
 from errata.model.audit import Actor
+from errata.model.consumer.message_formats import to_json, to_text
 from errata.model.consumer.outbox import Effect, ItemState
 from errata.testing.consumers import MemoryConsumers
 from support.clock import Clock, stopped_clock
@@ -130,19 +131,22 @@ def test_a_consumer_that_keeps_lying_ends_as_failed_with_its_name(make_world: Ma
 
 
 def test_values_of_classified_columns_are_not_told(make_world: Make, clock: Clock) -> None:
-    """The record says that it differs, and no more."""
-    world = make_world(days=1, project=VIEW, product=PRODUCT_FILE + "classified: [gross]\n")
+    """The record and the message say that it differs, and no more."""
+    told = "    tell: {channel: finance, on: [failed]}\nchannels:\n  finance: {file: messages.jsonl}\n"
+    world = make_world(days=1, project=VIEW + told, product=PRODUCT_FILE + "classified: [gross]\n")
     old = _totals(world)[world.days[0]]
     _view(world, is_stuck=True)
     world.to("published")
     item = _pay_until_it_ends(world, clock)
     assert item.last_error == f"exec-dashboard differs for {world.days[0]}"
     new = _totals(world)[world.days[0]]
-    told = "\n".join([*world.said, *(str(entry.body) for entry in world.client.audit_log(item.run_id))])
-    outbox = str([one for one in world.ledger.outbox.list() if one.effect is Effect.RECOVER])
-    assert old not in outbox
-    assert new not in outbox
-    assert f"shows {old}" not in told
+    pay(world.workspace, ACTOR)
+    (message,) = world.engines.channels.list_once("finance")
+    assert f"{world.days[0]}: shows classified, expected classified." in message.text
+    entries = [str(entry.body) for entry in world.client.audit_log(item.run_id) if "outbox" in entry.action]
+    for text in (*world.said, *entries, to_text(message), str(to_json(message)), str(world.ledger.outbox.list())):
+        assert old not in text
+        assert new not in text
 
 
 def test_a_reader_that_fills_the_cache_with_old_rows_is_caught_after_refill(make_world: Make, clock: Clock) -> None:
@@ -179,6 +183,20 @@ def test_a_key_that_never_held_anything_proves_nothing(make_world: Make, clock: 
     item = _pay_until_it_ends(world, clock)
     assert item.state is ItemState.FAILED
     assert (item.last_error or "").startswith(f"exec-dashboard shows nothing for {world.days[0]}, expected")
+
+
+def test_a_cache_that_nobody_filled_since_the_last_refresh_is_recovered(make_world: Make, clock: Clock) -> None:
+    """Its name was right when entries were found under it; a name that was changed since has to be found again."""
+    world = make_world(days=2, project=CACHE)
+    _fill(world)
+    run = world.to("published")
+    assert _pay_until_it_ends(world, clock).state is ItemState.PAID
+    world.client.rollback(run, partitions=world.days[0], reason="wrong", as_="bo")
+    item = _pay_until_it_ends(world, clock)
+    assert (item.event, item.state, item.result["empty"]) == ("rolled_back", ItemState.PAID, 1)
+    world.configure(":total", ":totl")
+    world.client.rollback(run, reason="wrong", as_="bo")
+    assert _pay_until_it_ends(world, clock).state is ItemState.FAILED
 
 
 def test_a_late_item_compares_with_what_is_accepted_then(make_world: Make, clock: Clock) -> None:

@@ -11,6 +11,7 @@ from errata.delivery.payment import pay
 from errata.delivery.recovery_breaches import LATE
 from errata.model.audit import Actor
 from errata.model.consumer.message import Message
+from errata.model.consumer.message_formats import to_json
 from errata.model.consumer.outbox import Effect, ItemState
 from errata.views import StatusView
 from support.clock import Clock, stopped_clock
@@ -128,7 +129,13 @@ def test_a_consumer_that_failed_is_named_and_told(world: World, clock: Clock) ->
     )
     (message,) = _messages(world)
     assert (message.occasion.event, message.consumer) == ("failed", "exec-dashboard")
-    assert f"shows {wrong} for {world.days[0]}" in message.text
+    assert message.title == "Not recovered: exec-dashboard does not show fin.sales, 1 day"
+    assert f"What went wrong: it still differs after 8 attempts. {world.days[0]}: shows {wrong}, expected {right}." in (
+        message.text
+    )
+    notice = to_json(message)["recovery"]
+    shown = {"partition": world.days[0], "shown": wrong, "expected": right}
+    assert (notice["differences"], notice["more_differences"]) == ([shown], 0)
 
 
 def test_the_clock_starts_with_the_snapshot_and_a_breach_is_on_record_once(world: World, clock: Clock) -> None:

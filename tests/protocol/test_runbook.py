@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from errata.cli.render.history import render_runbook
 from errata.errors import UsageError
+from errata.evidence.keys import generate_key_pair
 from errata.report.runbook import STEPS
 from support.memory_world import MemoryWorld
+from support.terminal import paste, text
 
 Make = Callable[..., MemoryWorld]
 NAMES = tuple(STEPS)
@@ -49,6 +52,37 @@ def test_open_steps_name_a_command_and_done_ones_who_and_when(make_world: Make) 
     assert all(step.next.startswith("errata ") for step in steps.values() if step.state == "open")
 
 
+def test_the_commands_of_open_steps_can_be_pasted(make_world: Make, tmp_path: Path) -> None:
+    """Each names a person who may type it, and everything that it needs."""
+    generate_key_pair(tmp_path / "key")
+    world = make_world(days=2, project=f"evidence: {{key: {tmp_path / 'key'}}}\n")
+    run = world.to("published")
+    code, page = text(world, f"errata runbook {run}")
+    assert code == 0
+    assert f" try fin.sales --as ana {world.days[-1]}" in page
+    assert f" evidence export {run} -o {run}.errata" in page
+    code, said = paste(world, f"errata evidence export {run} -o {tmp_path / run}.errata")
+    assert code == 0, said
+    assert states(world, run)["evidence"] == "done"
+
+
+def test_a_consumer_that_was_given_up_is_named_as_that(make_world: Make) -> None:
+    """The step is over, and says that it did not reach everybody."""
+    board = "consumers:\n  board: {reads: [fin.sales], refresh: [{command: [./slow.sh]}]}\n"
+    world = make_world(days=1, project=board + "  app: {reads: [fin.sales], refresh: [{command: [./app.sh]}]}\n")
+    world.engines.consumers.broken = "down"
+    run = world.to("published")
+    for item in world.ledger.outbox.list_open(run_id=run):
+        if item.consumer == "board":
+            world.client.waive_outbox(str(item.item_id), reason="switched off", as_="bo")
+    assert states(world, run)["watched"] == "open"
+    world.engines.consumers.broken = ""
+    world.client.retry_outbox([str(one.item_id) for one in world.ledger.outbox.list_open()], as_="ana")
+    world.client.deliver(run, as_="ana")
+    step = world.client.runbook(run).steps[NAMES.index("watched")]
+    assert (step.state, step.what) == ("done", "app; given up: board")
+
+
 def test_notes_are_kept_with_the_run_and_once(make_world: Make) -> None:
     """The same note by the same person is one note; the text is sealed in the log and readable in the runbook."""
     world = make_world(days=1)
@@ -63,7 +97,7 @@ def test_notes_are_kept_with_the_run_and_once(make_world: Make) -> None:
         stored = [entry.body["note"] for entry in world.ledger.audit.entries(run) if entry.action == "run.noted"]
     assert all(text.startswith("sealed:") for text in stored)
     assert world.ledger.audit.verify().ok
-    assert "ana: rates came late" in "\n".join(render_runbook(view, 100))
+    assert "ana: rates came late" in "\n".join(render_runbook(view, {}, 100))
 
 
 def test_an_empty_note_is_refused(make_world: Make) -> None:

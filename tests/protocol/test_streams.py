@@ -53,7 +53,7 @@ def find_verdicts(plan: Any) -> list[tuple[str, str]]:
 
 def move(world: MemoryWorld, reader: MemoryReader) -> Any:
     """Do what ``consumers check`` shows: start the reader on the copy, and confirm; returns the answer."""
-    (shown,) = world.client.check_consumers(PRODUCT).consumers
+    shown = next(one for one in world.client.check_consumers(PRODUCT).consumers if one.name == "fraud")
     assert shown.run_id is not None
     (start,) = [step for step in shown.steps if "checkpointLocation" in step]
     reader.checkpoint = Path(start.partition("checkpointLocation ")[2].partition(",")[0].partition(":")[0])
@@ -149,6 +149,37 @@ def test_a_reader_that_still_runs_is_not_confirmed(make_world: Make) -> None:
         move(world, reader)
     (item,) = world.ledger.outbox.list(run_id=run)
     assert item.state == "owed"
+
+
+def test_confirming_a_reader_pays_only_what_is_owed_to_it(make_world: Make) -> None:
+    """A dashboard that does not answer would use up the time, and the steps that are done would be shown again."""
+    world, reader = make_reader(make_world, "rewind")
+    world.configure("consumers:\n", "consumers:\n  board: {reads: [fin.sales], refresh: [{command: [./slow.sh]}]}\n")
+    world.engines.consumers.broken = "down"
+    run = world.to("published")
+    world.live(NEW)
+    deliver(world)
+    world.ledger.outbox.retry([one.item_id for one in world.ledger.outbox.list_open()], Actor("ana", "ana", "host"))
+    before = {item.consumer: item for item in world.ledger.outbox.list(run_id=run)}
+    done = move(world, reader)
+    assert (done.is_done, done.steps, done.warnings) == (True, (), ())
+    after = {item.consumer: item for item in world.ledger.outbox.list(run_id=run)}
+    assert after["board"] == before["board"]
+
+
+def test_steps_that_were_confirmed_are_not_shown_again(make_world: Make) -> None:
+    """Somebody else is paying at this moment: the confirmation is on record, and what is left is to deliver."""
+    world, reader = make_reader(make_world, "rewind")
+    run = world.to("published")
+    world.live(NEW)
+    deliver(world)
+    (item,) = world.ledger.outbox.list(run_id=run)
+    with arm("deliver.before_pay", lambda: confirmed.append(move(world, reader))):
+        confirmed: list[Any] = []
+        deliver(world)
+    assert (confirmed[0].is_done, confirmed[0].steps) == (False, (f"errata deliver {run}",))
+    deliver(world)
+    assert world.ledger.outbox.get(item.item_id).state == "paid"
 
 
 def test_a_rollback_is_passed_like_the_publication(make_world: Make) -> None:

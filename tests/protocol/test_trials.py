@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from errata.errors import ErrataError, ForeignPartition, OutputContract, PlanRefused, TransformFailed
+import errata
+from errata.errors import (
+    ErrataError,
+    ForeignPartition,
+    OutputContract,
+    PermissionRefused,
+    PlanRefused,
+    TransformFailed,
+)
 from support.memory_world import MemoryWorld, build
 from support.world import PRODUCT
 
@@ -61,3 +71,19 @@ def test_a_trial_that_is_refused_shows_only_the_rules_that_decide_about_it(make_
     shown = refused.value.fields["plan"].verdicts
     assert {verdict.rule for verdict in shown} == {"source-missing", "schema"}
     assert not [verdict for verdict in shown if "was not needed" in verdict.message]
+
+
+def test_a_trial_by_someone_unknown_is_refused_for_that_before_there_is_a_ledger(
+    make_world: Make, tmp_path: Path
+) -> None:
+    """A refusal is recorded where there is a ledger; it neither needs one nor creates it."""
+    world = make_world(days=1)
+    shutil.copytree(world.root, tmp_path / "new", ignore=shutil.ignore_patterns(".errata"))
+    with (
+        errata.open(str(tmp_path / "new")) as client,
+        pytest.raises(PermissionRefused, match="root is not listed under people") as refused,
+    ):
+        client.try_out(PRODUCT, partitions=world.days[0], as_="root")
+    assert "ana" in (refused.value.hint or "")
+    assert "--as NAME" in (refused.value.hint or "")
+    assert not (tmp_path / "new/.errata/ledger.db").exists()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from errata.delivery.payment import pay
 from errata.errors import ErrataError
+from errata.failpoints import arm
 from errata.ledger import OutboxItem
 from errata.model.audit import Actor
+from errata.model.consumer.message_formats import to_json, to_text
 from errata.model.consumer.outbox import Effect, ItemState
 from support.clock import stopped_clock
 from support.memory_world import MemoryWorld
+from support.terminal import text
 from support.world import PRODUCT_FILE
 
 Make = Callable[..., MemoryWorld]
@@ -26,17 +29,28 @@ HALF_HOUR = 1800
 ANA = Actor("ana", "ana-os", "here")
 
 
-def publish_all(make_world: Make, **options: Any) -> tuple[MemoryWorld, str]:
-    """A correction of all days but the last week, published; the last week is right already."""
-    world = make_world(days=29, product=WATCHED, project=CHANNEL, history=False, **options)
+def validate_all(make_world: Make, product: str = WATCHED) -> tuple[MemoryWorld, str]:
+    """A correction of all days but the last week, validated; the last week is right already."""
+    world = make_world(days=29, product=product, project=CHANNEL, history=False)
     world.write_history(world.days[:22])
     run = world.to("staged", f"{world.days[0]}..{world.days[21]}")
     try:
         world.client.validate(run, as_="ana")
     except ErrataError:
         world.client.validate(run, accept={"usual gross": "no controls yet"}, as_="bo")
+    return world, run
+
+
+def publish_all(make_world: Make, product: str = WATCHED) -> tuple[MemoryWorld, str]:
+    """The same, published."""
+    world, run = validate_all(make_world, product)
     world.client.publish(run, as_="bo")
     return world, run
+
+
+def write_double(world: MemoryWorld) -> None:
+    """A live job that still has the bug writes the day after the corrected ones."""
+    world.table.append([{"day": world.days[22], "account": "a", "gross": "4000.00", "n": 1}])
 
 
 def look(world: MemoryWorld) -> None:
@@ -64,13 +78,28 @@ def test_a_quiet_time_ends_with_as_many_looks_as_were_declared(make_world: Make)
     assert steps[17] == "done"
 
 
+def test_a_watch_that_goes_on_is_owed_to_nobody(make_world: Make) -> None:
+    """Whoever delivers is done: the next look is not waited for, and the exit code is that of success."""
+    with stopped_clock():
+        world, run = publish_all(make_world)
+        view = world.client.deliver(run, timeout="1h", as_="ana")
+        (item,) = view.items
+        code, page = text(world, f"errata deliver {run}")
+        status = world.client.status(run)
+    assert (view.ok, view.next, item.kind, code) == (True, (), "watch", 0)
+    assert page.startswith("✓ nothing is owed in")
+    assert (item.waits or "").startswith("it is watched until ")
+    assert f"{item.waits} looked at again from" in page
+    assert "deliver" not in status.next
+
+
 def test_an_unusual_number_next_to_the_correction_is_an_alarm(make_world: Make) -> None:
     """A live job that still doubles every gross is noticed, because corrected days are among its controls."""
     with stopped_clock() as clock:
         world, run = publish_all(make_world)
         clock.move(HALF_HOUR)
         look(world)
-        world.table.append([{"day": world.days[22], "account": "a", "gross": "4000.00", "n": 1}])
+        write_double(world)
         clock.move(HALF_HOUR)
         look(world)
         found = item_of(world, run)
@@ -81,6 +110,39 @@ def test_an_unusual_number_next_to_the_correction_is_an_alarm(make_world: Make) 
     assert message.title.startswith("Unusual after a correction: fin.sales, 22 days")
     assert message.commands["roll back"] == f'errata rollback {run} --reason "…"'
     assert "sum(gross) is 4000.00" in message.text
+
+
+def test_what_a_live_job_wrote_before_the_first_look_is_noticed(make_world: Make) -> None:
+    """The neighbours are compared with how the publication left them, however late somebody pays."""
+    with stopped_clock() as clock:
+        world, run = validate_all(make_world)
+        with arm("deliver.after_claim", _die), pytest.raises(KeyboardInterrupt):
+            world.client.publish(run, as_="bo")
+        write_double(world)
+        for _ in range(2):
+            clock.move(HALF_HOUR)
+            look(world)
+        found = item_of(world, run)
+    assert [one["partition"] for one in found.result["unusual"]] == [world.days[22]]
+
+
+def _die() -> None:
+    raise KeyboardInterrupt
+
+
+def test_an_alarm_about_a_classified_column_has_no_number_of_it(make_world: Make) -> None:
+    """Over a partition with one row a sum is the value of that row; the controls would show others."""
+    with stopped_clock() as clock:
+        world, run = publish_all(make_world, WATCHED + "classified: [gross]\n")
+        write_double(world)
+        clock.move(HALF_HOUR)
+        look(world)
+        found = item_of(world, run)
+    (message,) = world.engines.channels.list_once("finance")
+    assert f"{world.days[22]}: sum(gross) is unusual; its numbers are classified." in message.text
+    for told in (json.dumps(to_json(message)), to_text(message), str(found.result), *world.said):
+        assert "4000" not in told
+        assert "median" not in told
 
 
 def test_a_publication_that_was_rolled_back_is_watched_no_longer(make_world: Make) -> None:

@@ -144,6 +144,10 @@ def test_recovery_waits_until_the_job_has_read_again(make_world: Make, clock: Cl
         assert _item(world, Effect.RECOVER).state is ItemState.OWED
         clock.move(60)
     assert _item(world, Effect.RECOVER).attempts == 0
+    status = world.client.status(_item(world).run_id)
+    (line,), (item,) = status.recoveries, status.owed
+    assert line.waits == item.waits
+    assert line.waits == "its job has to read the corrected partitions again; the watermark is 2026-01-02"
     _put(world, "2026-01-03")
     _pay(world)
     assert _item(world, Effect.RECOVER).state is ItemState.PAID

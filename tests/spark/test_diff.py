@@ -135,15 +135,21 @@ def test_columns_have_change_counts_and_exact_sums(found: Diff) -> None:
 
 
 def test_samples_show_changed_columns_only_in_key_order(found: Diff) -> None:
-    """Changed rows come first, with old and new of what changed; added and removed rows are whole."""
-    assert [(row.change, row.key["k"], dict(row.before), dict(row.after)) for row in found.sample[:3]] == [
-        ("changed", None, {"amount": "3.00"}, {"amount": "4.00"}),
-        ("changed", "cent", {"amount": "10.00"}, {"amount": "10.01"}),
-        ("changed", "null", {"amount": None, "n": 5}, {"amount": "0.50", "n": None}),
+    """One row of each kind comes first, removed ones at the top; of changed rows only what changed is shown."""
+    assert [row.change for row in found.sample] == ["removed", "added", "changed", "changed"]
+    assert found.sample[0].before == {"amount": "7.00", "m": None, "n": str(2**60), "x": "0.0"}
+    assert [(row.key["k"], dict(row.before), dict(row.after)) for row in found.sample[2:]] == [
+        (None, {"amount": "3.00"}, {"amount": "4.00"}),
+        ("cent", {"amount": "10.00"}, {"amount": "10.01"}),
     ]
-    assert found.sample[3].change == "removed"
-    assert found.sample[3].before == {"amount": "7.00", "m": None, "n": str(2**60), "x": "0.0"}
-    assert len(found.sample) == 4
+
+
+@pytest.mark.parametrize("wanted", [1, 2, 3])
+def test_a_small_sample_is_the_beginning_of_a_larger_one(
+    spark: SparkSession, ids: tuple[str, str], found: Diff, wanted: int
+) -> None:
+    """Also where a kind has to be looked for in another partition than the first."""
+    assert SparkMeasurer(spark, _part).diff(_run(), ids[1], ids[0], DAYS, wanted).sample == found.sample[:wanted]
 
 
 def test_columns_that_change_together_are_counted(found: Diff) -> None:
@@ -230,7 +236,8 @@ def test_classified_values_do_not_leave_the_engine(spark: SparkSession, ids: tup
     told = repr(found)
     assert not [value for value in ("10.0", "0.50", "7.00", "'cent'", "'gone'", "21.00", "17.51") if value in told]
     assert found.columns["amount"] == ColumnChange(3)
-    assert [(row.key["k"], row.before["amount"], row.after["amount"]) for row in found.sample[:3]] == [
+    changed = [row for row in found.sample if row.change == "changed"]
+    assert [(row.key["k"], row.before["amount"], row.after["amount"]) for row in changed] == [
         (None, MASK, MASK), (MASK, MASK, MASK), (MASK, None, MASK),
     ]  # fmt: skip
     assert {row.partition for row in found.sample} == {"changed", "repeated"}

@@ -30,6 +30,7 @@ def read_table(project: Path) -> tuple[dict[str, Counter[str]], dict[str, Decima
     return copies, amounts
 
 
+@pytest.mark.slow
 def test_the_guide_leaves_one_copy_of_each_row_and_loses_none(
     tmp_path: Path, spark: SparkSession, base_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

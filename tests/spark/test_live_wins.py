@@ -117,7 +117,7 @@ def test_live_wins_a_few_times_and_then_it_is_a_conflict(world_at: WorldAt, monk
 @pytest.mark.parametrize(
     "point",
     [
-        "rebase.after_record",
+        pytest.param("rebase.after_record", marks=pytest.mark.slow),
         pytest.param("rebase.before_record", marks=pytest.mark.slow),
         pytest.param("rebase.after_pin", marks=pytest.mark.slow),
     ],

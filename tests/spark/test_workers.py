@@ -55,7 +55,13 @@ class Background:
         return self.view
 
 
-@pytest.mark.parametrize("before", ["", "time.sleep(6)"], ids=["during a job", "before its next job"])
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param("", id="during a job", marks=pytest.mark.slow),
+        pytest.param("time.sleep(6)", id="before its next job"),
+    ],
+)
 def test_cancel_now_stops_the_spark_jobs_within_a_heartbeat(
     world_at: WorldAt, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,10 @@ def bare_iceberg(gateway: Any, root: Path) -> JavaIceberg:
     """The adapter on an empty catalog of its own, in SQLite."""
     root.mkdir(exist_ok=True)
     lake = Catalog("lake", "jdbc", f"sqlite:///{root}/catalog.db", str(root / "warehouse"))
+    (root / "catalog.db").touch()  # Errata opens catalogs and creates none
     java = JavaIceberg(gateway, {"lake": lake}, LOCAL)
     catalog, _ = java.place("lake.fin.any")
-    catalog.createNamespace(java.jvm.org.apache.iceberg.catalog.Namespace.of(_texts(gateway, "fin")))
+    catalog.createNamespace(java.find_class("org.apache.iceberg.catalog.Namespace").of(_texts(gateway, "fin")))
     return java
 
 
@@ -58,12 +60,12 @@ class BareTable:
         spec = spec.identity("day") if self.grain is Grain.DAY else spec.hour("at")
         catalog.createTable(identifier, self._schema(), spec.build())
 
-    @property
+    @cached_property
     def _iceberg(self) -> Any:
-        return self.java.jvm.org.apache.iceberg
+        return self.java.find_class("org.apache.iceberg")  # a package; its classes are asked for by their full names
 
     def _schema(self) -> Any:
-        fields, types = self.java.jvm.java.util.ArrayList(), self._iceberg.types.Types
+        fields, types = self.java.find_class("java.util.ArrayList")(), self._iceberg.types.Types
         for number, name, kind in (
             (DAY, "day", types.DateType.get()),
             (ACCOUNT, "account", types.StringType.get()),
@@ -108,7 +110,7 @@ class BareTable:
         return made.withMetrics(self._metrics(1, bounds)).withRecordCount(1).build()
 
     def _metrics(self, rows: int, bounds: Mapping[int, Any]) -> Any:
-        maps = [self.java.jvm.java.util.HashMap() for _ in range(2)]
+        maps = [self.java.find_class("java.util.HashMap")() for _ in range(2)]
         for number, values in bounds.items():
             kind = self._schema().findType(number)
             for into, value in zip(maps, values, strict=True):
@@ -137,10 +139,10 @@ class BareTable:
 
     def written(self, branch: str | None, mark: str, *files: Any) -> str:
         """What Errata does with files that Spark has written."""
-        name, found = f"errata_{uuid.uuid4().hex}", self.java.jvm.java.util.HashSet()
+        name, found = f"errata_{uuid.uuid4().hex}", self.java.find_class("java.util.HashSet")()
         for file in files:
             found.add(file)
-        rewrites = self.java.jvm.org.apache.iceberg.spark.FileRewriteCoordinator.get()
+        rewrites = self._iceberg.spark.FileRewriteCoordinator.get()
         rewrites.stageRewrite(self.load(), name, found)
         try:
             return append_written_files(self.java, self.name, branch, name, ("errata.attempt", mark), {})

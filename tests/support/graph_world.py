@@ -19,6 +19,7 @@ from errata.model.product import Project
 from errata.testing import Lake
 from errata.testing.memory_engines import MemoryEngines
 from errata.wiring import build_client, open_workspace
+from support.empty_ledger import empty_ledger
 
 PROJECT = """
 project: graph
@@ -147,6 +148,7 @@ class GraphWorld:
             (root / place).parent.mkdir(parents=True, exist_ok=True)
             (root / place).write_text(text, "utf-8")
         (root / ".errata").mkdir()
+        (root / ".errata/ledger.db").write_bytes(empty_ledger())
         start = datetime.fromisoformat(first).replace(tzinfo=UTC)
         events = {start + timedelta(hours=n): n + 1 for n in range(24 * days)}
         lake, day = Lake(), "string" if text_days else "date"

@@ -5,13 +5,11 @@ Commands run in milliseconds on a real ledger. What it says about the table come
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from errata.model.product import Project
 from errata.testing import Lake, MemoryTable
 from errata.testing.memory_engines import MemoryEngines
 from errata.wiring import build_client, open_workspace
+from support.empty_ledger import empty_ledger
 from support.world import FIRST, PRODUCT, PRODUCT_FILE, PROJECT, TABLE, correct_rows, write_raw
 
 __all__ = ["COLUMNS", "MemoryWorld", "build"]
@@ -46,14 +45,6 @@ def build(_ctx: Any, raw: Any) -> list[dict[str, Any]]:
         {"day": day, "account": account, "gross": gross, "n": n}
         for (day, account), (gross, n) in sorted(totals.items())
     ]
-
-
-@cache
-def _empty_ledger() -> bytes:
-    """A migrated ledger; a copy saves each test the migration."""
-    with tempfile.TemporaryDirectory() as place:
-        Ledger.open(f"sqlite:///{place}/ledger.db").close()
-        return (Path(place) / "ledger.db").read_bytes()
 
 
 @dataclass
@@ -116,7 +107,7 @@ class MemoryWorld:
         for name in names:
             write_raw(root, name, rows)
         (root / ".errata").mkdir()
-        (root / ".errata/ledger.db").write_bytes(_empty_ledger())
+        (root / ".errata/ledger.db").write_bytes(empty_ledger())
         lake = Lake()
         lake.create(TABLE, COLUMNS, partition=partition, properties=properties)
         made = cls(root, lake, names, transform, sleep)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +27,7 @@ from errata.model.table import DataFile
 from errata.model.waves import narrow_to_partitions, split_into_waves
 from errata.workspace import Workspace
 from support.clock import later
+from support.empty_ledger import empty_ledger
 from unit.gate.manifests import manifest
 
 R = Role
@@ -143,14 +142,6 @@ ANA = Actor("ana", "u", "h")
 WORKER = Owner("w1", "elsewhere", 1, "boot/ns/1")
 
 
-@cache
-def _empty_ledger() -> bytes:
-    """A migrated ledger; a copy saves each test the migration."""
-    with tempfile.TemporaryDirectory() as place:
-        Ledger.open(f"sqlite:///{place}/ledger.db").close()
-        return (Path(place) / "ledger.db").read_bytes()
-
-
 def office(
     tmp_path: Path,
     people: Mapping[str, Person] = NO_TEAMS,
@@ -183,7 +174,7 @@ def office(
     sealed = replace(sealed, target=replace(sealed.target, expected_part=sha256(expected)))
     content = canonical_bytes(sealed)
     if not (tmp_path / "ledger.db").exists():
-        (tmp_path / "ledger.db").write_bytes(_empty_ledger())
+        (tmp_path / "ledger.db").write_bytes(empty_ledger())
     ledger = Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
     run, _ = ledger.runs.record(
         f"bf-20260215-daily-revenue-{sha256(content)[:8]}", content, product=product.name, table=target.table,

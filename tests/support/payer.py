@@ -1,9 +1,8 @@
-"""A process that owes some items and pays them, for tests that kill it: ``python -m support.payer PLACE``."""
+"""A program that owes some items and pays them, for tests that kill its process."""
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from errata.delivery.payment import pay
@@ -17,7 +16,7 @@ CAUSES = ("c1", "c2", "c3")
 RECEIVED = "received"
 
 
-def main(place: Path) -> None:
+def pay_all(place: Path) -> None:
     """Owe what is not owed yet, and pay."""
     found = office(place)
 
@@ -33,7 +32,3 @@ def main(place: Path) -> None:
         found.ledger.outbox.owe(found.run.run_id, cause, owes, ANA)
     pay(found.workspace, ANA, handlers=dict.fromkeys(Effect, take), seconds=60)
     found.ledger.close()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

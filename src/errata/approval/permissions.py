@@ -30,6 +30,15 @@ def is_requester(project: Project, name: str, requester: str) -> bool:
     return not project.single_user and project.is_same_person(name, requester)
 
 
+def list_owners(project: Project, owner: str) -> tuple[str, ...]:
+    """People who are the owner that a consumer names: the person, or members of the team; none if nobody is known."""
+    return tuple(
+        person.name
+        for person in project.people.values()
+        if owner and (owner in person.teams or project.is_same_person(person.name, owner))
+    )
+
+
 def require_role(
     workspace: Workspace,
     actor: Actor,
@@ -62,7 +71,9 @@ def require_role(
         hint=hint,
         person=actor.person,
     )
-    workspace.ledger.audit.record_refusal(run_id, actor, action, error.message)
+    # before the first plan there is no ledger, and a refusal creates none
+    if run_id is not None or workspace.ledger.exists():
+        workspace.ledger.audit.record_refusal(run_id, actor, action, error.message)
     raise error
 
 
@@ -85,10 +96,14 @@ def refuse_requester(workspace: Workspace, actor: Actor, requester: str, action:
     """Four-eyes rule: the requester of a change may not decide on it."""
     if not is_requester(workspace.project, actor.person, requester):
         return
+    role = Role.PUBLISHER if action in ("publish", "release") else Role.APPROVER
+    project = workspace.project
+    able = [name for name in project.list_with_role(role) if not is_requester(project, name, requester)]
+    persons = [name for name in able if not project.is_service(name)] or able
     error = ApprovalRefused(
         f"{action} was refused; expected someone other than the requester, found {actor.person}",
         state="nothing was changed",
-        hint="ask another " + ("publisher" if action in ("publish", "release") else "approver"),
+        hint=f"ask {' or '.join(persons)}" if persons else f"give someone else the role {role} in errata.yaml",
         person=actor.person,
     )
     workspace.ledger.audit.record_refusal(run_id, actor, action, error.message)

@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from errata.approval.permissions import is_requester
+from errata.approval.permissions import is_requester, list_owners
 from errata.approval.quorum import build_member_check, evaluate_quorum
 from errata.errors import NotFound
 from errata.ledger import CampaignRecord, RunRecord
@@ -46,6 +46,9 @@ _NOT_THE_REQUESTER = ("approve", "decline", "release", "publish")
 _COMMAND = re.compile(
     rf"\berrata (?P<verb>{'|'.join(_ROLES)}) (?P<about>[\w.-]*\w)(?P<rest>(?:(?!\berrata |&&|;|\n).)*)"
 )
+_MORE_ITEMS = re.compile(r"(?: \d+)*(?!\S)")
+_DELIVER_ALL = re.compile(r"\berrata deliver(?=$|[,;)\n]| --(?!as\b))")
+_CONFIRM = re.compile(r"\berrata consumers confirm [\w.-]*\w (?P<consumer>[\w.-]*\w)(?! --as\b)")
 _SAME_SCOPE = re.compile(r"^ …(?= --supersede (?P<run>[\w-]+))")
 
 
@@ -53,7 +56,8 @@ def complete_commands(workspace: Workspace, actor: Actor, text: str) -> str:
     """The text with its commands completed: ``--as NAME`` where a person is needed and none is named.
 
     A plan of ``…`` in place of another run gets the partitions of that run. Only commands about an existing run or
-    product are changed; other text that mentions a command is left as it is.
+    product are changed, and ``errata deliver``, which may be about everything; other text that mentions a command is
+    left as it is.
     """
 
     def complete(found: re.Match[str]) -> str:
@@ -62,11 +66,30 @@ def complete_commands(workspace: Workspace, actor: Actor, text: str) -> str:
         is_product = verb in _ABOUT_PRODUCTS and about in workspace.project.products
         if run is None and not is_product and verb not in _ABOUT_ITEMS:
             return found[0]
+        if verb in _ABOUT_ITEMS and (more := _MORE_ITEMS.match(rest)):
+            about, rest = f"{about}{more[0]}", rest[more.end() :]
         rest = _fill_scope(workspace, actor, rest)
         name = "" if "--as " in rest else _choose_person(workspace, actor, verb, rest, run)
-        return f"errata {verb} {about}{f' --as {shlex.quote(name)}' if name else ''}{rest}"
+        return f"errata {verb} {about}{_format_as(name)}{rest}"
 
-    return _COMMAND.sub(complete, text)
+    def name_owner(found: re.Match[str]) -> str:
+        return found[0] + _format_as(_choose_owner(workspace, actor, found["consumer"]))
+
+    text = _CONFIRM.sub(name_owner, _COMMAND.sub(complete, text))
+    return _DELIVER_ALL.sub(lambda found: found[0] + _format_as(_choose_person(workspace, actor, "deliver")), text)
+
+
+def _format_as(name: str) -> str:
+    return f" --as {shlex.quote(name)}" if name else ""
+
+
+def _choose_owner(workspace: Workspace, actor: Actor, consumer: str) -> str:
+    """Who confirms what is known of a consumer: its owner, or the person who delivers if nobody is known as that."""
+    declared, project = workspace.project.consumers.get(consumer), workspace.project
+    owners = list_owners(project, declared.owner) if declared else ()
+    if not owners or project.single_user:
+        return _choose_person(workspace, actor, "deliver")
+    return actor.person if actor.person in owners else owners[0]
 
 
 def _find_run(workspace: Workspace, text: str) -> RunRecord | None:
@@ -94,7 +117,11 @@ def _fill_scope(workspace: Workspace, actor: Actor, rest: str) -> str:
 
 
 def _choose_person(
-    workspace: Workspace, actor: Actor, verb: str, rest: str, run: RunRecord | CampaignRecord | None
+    workspace: Workspace,
+    actor: Actor,
+    verb: str,
+    rest: str = "",
+    run: RunRecord | CampaignRecord | None = None,
 ) -> str:
     """Who types this command: the acting person if they may, else a person, else a service account; empty if nobody."""
     project, roles, decides = workspace.project, _ROLES[verb], verb in _NOT_THE_REQUESTER

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
-from errata.approval.authorization import explain_unreleased
 from errata.approval.quorum import current_quorum_view
 from errata.approval.suggestion import complete_commands, list_who_run_and_publish
 from errata.commands.consumers.outbox import suggest_payment
@@ -20,19 +19,26 @@ from errata.model.chunk_outcome import NEEDS_NEW_PLAN
 from errata.model.manifest import Manifest
 from errata.model.run import FINAL, WITHOUT_RESULT, ChunkState, RunState
 from errata.model.waves import WaveState
-from errata.publishing.live_writes import read_live_writes
-from errata.publishing.set_back_detection import find_run_set_backs
-from errata.publishing.waves import find_next_wave, focus_on_wave, turn_view
-from errata.views import QuorumView, SetBackView, WaveTurnView
-from errata.views.live_writes import LiveWriteView
-from errata.workspace import RunContext, Workspace
+
+if TYPE_CHECKING:
+    from errata.views import QuorumView, SetBackView, WaveTurnView
+    from errata.views.live_writes import LiveWriteView
+    from errata.workspace import RunContext, Workspace
 
 S = RunState
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _MAX_RECENT_ENTRIES = 200
+_NOT_STARTED = frozenset({S.PLANNED, S.DECLINED})
+"""Nothing is computed: gate, waves and table decide nothing yet, and their modules are not loaded."""
 _DECIDED_BY_WAVE = frozenset({S.STAGED, S.REJECTED, S.NEEDS_ACCEPTANCE, S.VALIDATED, S.PART_PUBLISHED})
 _STREAMED = frozenset({S.RUNNING, S.STAGED, S.VALIDATED, S.PART_PUBLISHED})
 _SUPERSEDED_WHEN_PLANNED_AGAIN = frozenset({S.REJECTED, S.NEEDS_ACCEPTANCE, S.FAILED, S.EXPIRED})
+
+
+class _TableSituation(TypedDict):
+    turn: WaveTurnView | None
+    live_writes: Sequence[LiveWriteView]
+    set_back: Sequence[SetBackView]
 
 
 def build_situation(
@@ -108,9 +114,15 @@ def find_campaign_of(workspace: Workspace, run: RunRecord) -> str:
 
 def goes_by_itself(context: RunContext) -> bool:
     """Whether `run --publish` brings the next wave of a started run to readers, as far as is known now."""
-    settings, waves = context.manifest.publish.waves, context.ledger.waves.list(context.run_id)
+    settings = context.manifest.publish.waves
+    if settings is None or context.run.state not in _STREAMED:
+        return False
+    from errata.approval.authorization import explain_unreleased
+    from errata.publishing.waves import find_next_wave
+
+    waves = context.ledger.waves.list(context.run_id)
     upcoming = find_next_wave(waves)
-    if settings is None or len(waves) == 1 or upcoming is None or context.run.state not in _STREAMED:
+    if len(waves) == 1 or upcoming is None:
         return False
     if not (context.workspace.project.single_user or list_who_run_and_publish(context.workspace, context.run)):
         return False
@@ -137,8 +149,10 @@ def find_warnings_to_accept(workspace: Workspace, run: RunRecord) -> tuple[str, 
 
 def focus_for_step(context: RunContext) -> RunRecord:
     """The run as far as its next wave is, where that decides what a person does next."""
-    if context.run.state in (S.PAUSED, S.FAILED) or context.run.state in FINAL:
+    if context.run.state in (S.PAUSED, S.FAILED) or context.run.state in FINAL | _NOT_STARTED:
         return context.run
+    from errata.publishing.waves import focus_on_wave
+
     focused = focus_on_wave(context).run
     return focused if focused.state in _DECIDED_BY_WAVE else context.run
 
@@ -162,9 +176,7 @@ def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_revie
         counts=workspace.ledger.progress.counts(run.run_id),
         states=workspace.ledger.partitions.states(run.run_id),
         quorum=current_quorum_view(workspace, run, manifest),
-        turn=turn_view(workspace, run, manifest, workspace.ledger.waves.list(run.run_id)),
-        live_writes=read_live_writes(workspace, run),
-        set_back=find_run_set_backs(workspace.ledger, workspace.engines, run)[0],
+        **_read_table_situation(context),
         last_move=find_last_move(workspace, run),
         chunks=workspace.ledger.progress.chunks(run.run_id) if run.state is S.FAILED else (),
         open_warnings=find_warnings_to_accept(workspace, focus_for_step(context)),
@@ -174,6 +186,22 @@ def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_revie
         owes=suggest_payment(workspace.ledger.outbox.list_open(run_id=run.run_id), run.run_id),
         goes_by_itself=goes_by_itself(context),
     )
+
+
+def _read_table_situation(context: RunContext) -> _TableSituation:
+    """What waves, live writers and set-backs say about the next step."""
+    if context.run.state in _NOT_STARTED:
+        return {"turn": None, "live_writes": (), "set_back": ()}
+    from errata.publishing.live_writes import read_live_writes
+    from errata.publishing.set_back_detection import find_run_set_backs
+    from errata.publishing.waves import turn_view
+
+    workspace, run = context.workspace, context.run
+    return {
+        "turn": turn_view(workspace, run, context.manifest, workspace.ledger.waves.list(run.run_id)),
+        "live_writes": read_live_writes(workspace, run),
+        "set_back": find_run_set_backs(workspace.ledger, workspace.engines, run)[0],
+    }
 
 
 def hint_next_step(command: _Command) -> _Command:

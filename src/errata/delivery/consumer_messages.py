@@ -35,7 +35,8 @@ def owe_messages(
     - ``holding``: ``hold`` (its id), ``until`` (an instant), ``acknowledge`` (whether the publication waits),
       ``on_timeout``
     - ``recovered``: ``seconds`` since the publication or rollback
-    - ``failed``: ``problem``, ``item`` (the item to retry), ``differences``: ``[partition, shown, expected]`` each
+    - ``failed``: ``problem``, ``item`` (the item to retry), ``differences``: ``[partition, shown, expected]`` each, and
+      how many ``more`` there are
     """
     carried = _redact_texts(dict(payload or {}), project.redact)
     return tuple(

@@ -30,7 +30,7 @@ def build_occasion(workspace: Workspace, actor: Actor, item: OutboxItem, consume
     approvers = [one for one in list_approvals(workspace, run) if one.decision == "approved"]
     publication = ledger.publications.get(item.pub_id) if item.pub_id else None
     partitions = item.partitions or run.partitions
-    classified = _list_classified(workspace, manifest)
+    classified = list_classified(workspace, manifest)
     by, reason = _find_cause(item, publication, approvers[-1].person if approvers else "", run.reason)
     waves = ledger.waves.list(run.run_id)
     occasion = Occasion(
@@ -74,10 +74,15 @@ def _find_time(item: OutboxItem, publication: PublicationRecord | None) -> str:
     return landed or item.owed_at or item.at
 
 
-def _list_classified(workspace: Workspace, manifest: Manifest) -> tuple[str, ...]:
+def list_classified(workspace: Workspace, manifest: Manifest) -> tuple[str, ...]:
     """Columns that were classified when the plan was sealed, or are now."""
     product = workspace.project.products.get(manifest.product)
     return tuple(dict.fromkeys((*manifest.classified, *(product.classified if product else ()))))
+
+
+def is_classified(workspace: Workspace, manifest: Manifest, expression: str) -> bool:
+    """Whether an aggregate reads a column whose values nobody may see."""
+    return find_column(expression, list_classified(workspace, manifest)) is not None
 
 
 def _measure(
@@ -145,7 +150,14 @@ def _build_recovery(item: OutboxItem, consumer: Consumer, classified: Sequence[s
     )
     retry = f"errata outbox retry {payload['item']}" if payload.get("item") else ""
     is_read_back = consumer.verify is not None
-    return RecoveryNotice(payload.get("seconds"), str(payload.get("problem", "")), differences, retry, is_read_back)
+    return RecoveryNotice(
+        seconds=payload.get("seconds"),
+        problem=str(payload.get("problem", "")),
+        differences=differences,
+        more=int(payload.get("more", 0)),
+        retry=retry,
+        is_read_back=is_read_back,
+    )
 
 
 def _redact(value: V, redact: Callable[[str], str]) -> V:

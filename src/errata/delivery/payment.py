@@ -21,7 +21,7 @@ from errata.errors import MissingCredentials
 from errata.failpoints import failpoint
 from errata.ledger import OutboxItem, Owner, current_owner, is_owner_dead
 from errata.model.audit import Actor
-from errata.model.consumer.outbox import Effect, Failed, Later, Paid, TryAgain
+from errata.model.consumer.outbox import WAITS, Effect, Failed, Later, Paid, TryAgain
 from errata.publishing.recovery import recover_open_intents
 from errata.text.exceptions import first_line
 from errata.text.numbers import plural
@@ -126,7 +126,8 @@ class _Payer:
     def sleep_until_due(self, queues: Collection[str]) -> bool:
         """Sleep until an item may be tried; False when there is none, or not before the time is over."""
         outbox = self.workspace.ledger.outbox
-        due = min((at for queue in queues if queue not in self._left and (at := outbox.next_due(queue))), default=None)
+        waited = [queue for queue in queues if queue not in self._left and _read_effect(queue).is_debt]
+        due = min((at for queue in waited if (at := outbox.next_due(queue))), default=None)
         if due is None:
             return False
         seconds = max(_POLL_SECONDS, (due - self.workspace.ledger.now_ms()) / 1000)
@@ -177,11 +178,13 @@ class _Payer:
                     self.report.paid.append(replace(item, result=result))
                     self._say(f"✓ item {item.item_id}: {_describe(item)}, {item.event} of {item.run_id}")
                 failpoint("deliver.after_record")
-            case Later(seconds, progress):
-                outbox.put_off(item, seconds, progress)
-                self._say(f"▶ item {item.item_id}: {_describe(item)} continues in {seconds:g} s")
-            case TryAgain(why, progress, seconds):
-                self._record_failure(item, why, progress=progress, at_least=seconds)
+            case Later(seconds, progress, waits):
+                kept = {name: value for name, value in progress.items() if name != WAITS}
+                outbox.put_off(item, seconds, kept | ({WAITS: waits} if waits else {}))
+                if waits and waits != item.waits:
+                    self._say(f"▶ item {item.item_id}: {_describe(item)}: {waits}")
+            case TryAgain(why, progress, seconds, told):
+                self._record_failure(item, why, progress=progress, at_least=seconds, told=told)
             case Failed(why):
                 self._record_failure(item, why, is_last=True)
         return True
@@ -194,17 +197,19 @@ class _Payer:
         is_last: bool = False,
         progress: Mapping[str, Any] | None = None,
         at_least: float = 0,
+        told: Mapping[str, Any] | None = None,
     ) -> None:
         outbox, most = self.workspace.ledger.outbox, count_attempts(item.effect)
-        told = f"item {item.item_id} ({_describe(item)}) of {item.run_id} is not paid: {error}"
+        line = f"item {item.item_id} ({_describe(item)}) of {item.run_id} is not paid: {error}"
         if is_last or item.attempts >= most:
-            outbox.record_failed(item, error, self.actor, owe_failure(self.workspace, item, error))
-            told += f"; it failed after {plural(item.attempts, 'attempt')}, errata outbox retry {item.item_id}"
+            owes = owe_failure(self.workspace, item, {"problem": error} | dict(told or {}))
+            outbox.record_failed(item, error, self.actor, owes)
+            line += f"; it failed after {plural(item.attempts, 'attempt')}, errata outbox retry {item.item_id}"
         else:
             outbox.record_attempt(item, error, max(at_least, compute_wait(item.attempts)), progress)
-            told += "; it is tried again: errata deliver"
-        self.report.warnings.append(told)
-        self._say(f"✗ {told}")
+            line += "; it is tried again: errata deliver"
+        self.report.warnings.append(line)
+        self._say(f"✗ {line}")
 
     def _say(self, line: str) -> None:
         if self.tell is not None:
@@ -221,8 +226,11 @@ def _rank(queue: str) -> tuple[int, str]:
     A receiver that does not answer uses up the time of a command, and must not use up that of a cache.
     """
     effects = [*(effect for effect in Effect if effect is not Effect.TELL), Effect.TELL]
-    found = next((Effect(word) for word in queue.split("/")[1:] if word in set(Effect)), Effect.ALARM)
-    return effects.index(found), queue
+    return effects.index(_read_effect(queue)), queue
+
+
+def _read_effect(queue: str) -> Effect:
+    return next((Effect(word) for word in queue.split("/")[1:] if word in set(Effect)), Effect.ALARM)
 
 
 def _describe(item: OutboxItem) -> str:

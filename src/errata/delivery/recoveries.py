@@ -12,17 +12,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from errata.delivery.consumer_steps import find_consumer
+from errata.delivery.occasions import is_classified
 from errata.delivery.recovery_breaches import note_breach
-from errata.delivery.shown_values import Difference, describe_differences, find_differences, name_for_consumer
+from errata.delivery.shown_values import (
+    describe_differences,
+    find_differences,
+    list_for_message,
+    name_for_consumer,
+)
 from errata.delivery.watermarks import wait_for_job
 from errata.errors import EngineError, ErrataError
 from errata.gate.accepted_values import read_accepted_values
 from errata.ledger import OutboxItem
 from errata.model.audit import Actor
 from errata.model.consumer.declaration import Consumer, Verify
+from errata.model.consumer.message import Difference
 from errata.model.consumer.outbox import Later, Paid, Payment, TryAgain
 from errata.model.manifest import Manifest
-from errata.text.sql_names import find_column
+from errata.text.numbers import plural
 from errata.workspace import Workspace
 
 _TIMES, _SEEN = "times", "seen"
@@ -69,7 +76,9 @@ def recover_consumer(workspace: Workspace, actor: Actor, item: OutboxItem) -> Pa
         seen = recovery.is_cached and any(value is not None for value in _read_shown(recovery).values())
         _refresh(recovery, item.partitions)
         if consumer.verify is not None or consumer.refill_seconds:
-            return Later(recovery.settling_seconds, {_TIMES: 1, _SEEN: seen})
+            seconds = recovery.settling_seconds
+            waits = "it was refreshed, and is read back when others had the time to fill it" if seconds else ""
+            return Later(seconds, {_TIMES: 1, _SEEN: seen}, waits)
     return _read_back(recovery)
 
 
@@ -96,7 +105,9 @@ def _read_back(recovery: Recovery) -> Payment:
         grain = recovery.manifest.target.grain
         error = describe_differences(consumer.name, grain, found.differences, is_classified=hidden)
         progress = {_TIMES: recovery.times + 1, _SEEN: found.is_seen}
-        return TryAgain(error, progress, recovery.settling_seconds)
+        problem = {"problem": f"it still differs after {plural(item.attempts, 'attempt')}"}
+        listed = list_for_message(found.differences, is_classified=hidden)
+        return TryAgain(error, progress, recovery.settling_seconds, problem | listed)
     return Paid({**told, "verified": True, **found.counts})
 
 
@@ -127,7 +138,7 @@ class _Comparison:
     """What differs, and what is on record if nothing does."""
 
     differences: tuple[Difference, ...]
-    is_seen: bool  # a cache had an entry under one of the names, before or now
+    is_seen: bool  # a cache had an entry under one of the names, at this or an earlier publication or rollback
     counts: Mapping[str, Any]
 
 
@@ -143,14 +154,20 @@ def _compare(recovery: Recovery, verify: Verify) -> _Comparison:
     )
     shown = _read_shown(recovery)
     empty = {name for name, value in shown.items() if value is None}
-    is_seen = recovery.is_cached and (bool(item.progress.get(_SEEN)) or len(empty) < len(shown))
+    is_seen = recovery.is_cached and (len(empty) < len(shown) or _was_seen(recovery, verify))
     differences = find_differences(shown, expected.values, verify.tolerance)
     wrong = tuple(one for one in differences if not (is_seen and one.partition in empty))
     counts = {"equal": len(shown) - (len(empty) if is_seen else 0), "snapshot_id": expected.snapshot_id}
-    return _Comparison(wrong, is_seen, counts | ({"empty": len(empty)} if is_seen and empty else {}))
+    counts |= {"empty": len(empty)} if is_seen and empty else {}
+    return _Comparison(wrong, is_seen, counts | ({_SEEN: verify.get} if is_seen else {}))
 
 
-def is_classified(workspace: Workspace, manifest: Manifest, expression: str) -> bool:
-    """Whether an aggregate reads a column whose values nobody may see."""
-    product = workspace.project.products.get(manifest.product)
-    return find_column(expression, (*manifest.classified, *(product.classified if product else ()))) is not None
+def _was_seen(recovery: Recovery, verify: Verify) -> bool:
+    """Whether an entry was found before under a name of this form: in this item, or in the one before it.
+
+    Nobody may have read the dashboard between a publication and its rollback, and then its cache is still empty.
+    """
+    if recovery.item.progress.get(_SEEN):
+        return True
+    last = recovery.workspace.ledger.outbox.find_last_paid(recovery.item.queue)
+    return last is not None and last.result.get(_SEEN) == verify.get

@@ -28,7 +28,9 @@ def note_breach(workspace: Workspace, actor: Actor, item: OutboxItem, consumer: 
         return
     problem = f"{consumer.name} does not show it {format_duration(within)} after the publication"
     # the message first: it has a key of its own and is owed only once, also if this process dies before the entry
-    workspace.ledger.outbox.owe(item.run_id, f"{item.key}/late", owe_failure(workspace, item, problem), actor)
+    workspace.ledger.outbox.owe(
+        item.run_id, f"{item.key}/late", owe_failure(workspace, item, {"problem": problem}), actor
+    )
     body = {"key": item.key, "consumer": consumer.name, "within_seconds": within, "due_ms": clock.until_ms}
     workspace.ledger.audit.note(item.run_id, actor, LATE, body)
 

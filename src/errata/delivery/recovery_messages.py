@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from errata.delivery.consumer_messages import owe_messages
 from errata.delivery.recovery_clock import find_commit_time
 from errata.ledger import OutboxItem
@@ -12,12 +15,12 @@ from errata.workspace import Workspace
 RECOVERED, FAILED = "recovered", "failed"
 
 
-def owe_failure(workspace: Workspace, item: OutboxItem, problem: str) -> tuple[Owed, ...]:
-    """The message to a consumer that is not served, if it wants one."""
+def owe_failure(workspace: Workspace, item: OutboxItem, told: Mapping[str, Any]) -> tuple[Owed, ...]:
+    """The message to a consumer that is not served, if it wants one; ``told`` is what went wrong."""
     if not item.effect.reaches_consumer:
         return ()
     product = workspace.ledger.runs.get(item.run_id).product
-    payload = {"problem": problem, "item": item.item_id}
+    payload = {"item": item.item_id, **told}
     return owe_messages(workspace.project, product, FAILED, item.partitions, consumer=item.consumer, payload=payload)
 
 

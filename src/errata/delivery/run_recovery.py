@@ -51,6 +51,7 @@ def _build_line(
     left = int(clock.seconds_left(workspace.ledger.now_ms())) if clock else None
     waived = [one for one in items if one.state is ItemState.WAIVED] if state is RecoveryState.WAIVED else []
     errors = [one.last_error for one in items if one.state in _PENDING and one.last_error]
+    waits = [one.waits for one in items if one.waits]
     return RecoveryLine(
         consumer=name,
         state=state.value,
@@ -58,6 +59,7 @@ def _build_line(
         seconds_left=left,
         is_late=is_late or (left is not None and left < 0),
         error=errors[-1] if errors else None,
+        waits=waits[-1] if waits and not errors else None,
         waived_by=waived[-1].waived_by if waived else None,
         waived_why=waived[-1].waived_why if waived else None,
     )

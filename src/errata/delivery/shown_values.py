@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from errata.gate.verdict.thresholds import Limit
+from errata.model.consumer.message import Difference
 from errata.model.partition import Grain, format_ranges, value_from_text
 
-_MOST_NAMED = 3
+_MOST_NAMED, _MOST_TOLD = 3, 100
+"""Partitions that an error names, and that a message has."""
 _LONGEST = 60
 """Digits of a number that are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A partition for which a consumer shows something else."""
-
-    partition: str
-    shown: str | None
-    expected: str | None
+_OTHER = "something else"
 
 
 def name_for_consumer(grain: Grain, partition: str) -> str:
@@ -102,8 +96,28 @@ def describe_differences(
     return f"{consumer} {told}{more}"
 
 
+def list_for_message(differences: Sequence[Difference], *, is_classified: bool) -> dict[str, Any]:
+    """The differences as an item keeps them for a message: partition, what is shown, what was expected.
+
+    >>> list_for_message([Difference("2026-01-03", "Ana", "10")], is_classified=False)
+    {'differences': [['2026-01-03', 'something else', '10']], 'more': 0}
+    >>> list_for_message([Difference("2026-01-03", "11", "10")], is_classified=True)
+    {'differences': [['2026-01-03', None, None]], 'more': 0}
+    """
+    listed = differences[:_MOST_TOLD]
+    values = [
+        (None, None) if is_classified else (_keep_number(one.shown), _keep_number(one.expected)) for one in listed
+    ]
+    told = [[one.partition, *both] for one, both in zip(listed, values, strict=True)]
+    return {"differences": told, "more": len(differences) - len(listed)}
+
+
 def _show(value: str | None) -> str:
+    return _keep_number(value) or "nothing"
+
+
+def _keep_number(value: str | None) -> str | None:
     """A number, or that it is none: any other text may be of a person."""
     if value is None:
-        return "nothing"
-    return value.strip()[:_LONGEST] if parse_number(value) is not None else "something else"
+        return None
+    return value.strip()[:_LONGEST] if parse_number(value) is not None else _OTHER

@@ -47,7 +47,7 @@ def repair_checkpoint(workspace: Workspace, actor: Actor, item: OutboxItem) -> P
     stream, done = _find_stream(workspace, item), _list_done(workspace, item)
     prepared = item.progress.get("step")
     if prepared and prepared["copy"] not in [step["copy"] for step in done]:
-        return Later(_PERSON_SECONDS, item.progress)
+        return Later(_PERSON_SECONDS, item.progress, item.waits)
     checkpoint = workspace.engines.checkpoints.read(find_location(workspace, stream) or "")
     line = workspace.engines.history.main_line(item.table)
     try:
@@ -58,12 +58,12 @@ def repair_checkpoint(workspace: Workspace, actor: Actor, item: OutboxItem) -> P
         case NoRepair(why):
             return _finish(workspace, item, checkpoint, line, done, why)
         case RepairLater(why):
-            return Later(_APPEND_SECONDS, {"waits": why})
+            return Later(_APPEND_SECONDS, {}, why)
         case Repair() as repair:
             step = _prepare_copy(workspace, actor, item, repair, checkpoint, line)
             product = workspace.ledger.runs.get(item.run_id).product
-            workspace.narrate(f"{item.consumer}: a repaired checkpoint is prepared: errata consumers check {product}")
-            return Later(_PERSON_SECONDS, {"step": step})
+            waits = f"a repaired checkpoint is prepared, on which a person starts it: errata consumers check {product}"
+            return Later(_PERSON_SECONDS, {"step": step}, waits)
 
 
 def _find_stream(workspace: Workspace, item: OutboxItem) -> Consumer:

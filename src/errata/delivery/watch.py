@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal, localcontext
 from typing import Any
 
-from errata.canonical import digest_of
-from errata.errors import EngineError
+from errata.delivery.occasions import is_classified
+from errata.errors import EngineError, NotFound
 from errata.gate.verdict.control import judge_control
 from errata.gate.verdict.findings import OK, MeasurementIndex
 from errata.ledger import OutboxItem, PublicationRecord
@@ -26,13 +26,14 @@ from errata.model.partition import list_comparable, sort_oldest_first
 from errata.model.product import Control, Product
 from errata.model.product.watch import Watch
 from errata.ports.tables import TargetState
+from errata.text.numbers import format_moment
 from errata.workspace import Workspace
 
 _PRECISION = 60
 
 
 def watch_publication(workspace: Workspace, actor: Actor, item: OutboxItem) -> Payment:
-    """Take one look, and come back until the time is over; the first call only remembers how the neighbours are."""
+    """Take one look, and come back until the time is over; the first call only remembers how the neighbours were."""
     publication = workspace.ledger.publications.get(item.pub_id or "")
     manifest = workspace.ledger.runs.manifest(item.run_id, actor)
     product = workspace.project.products.get(manifest.product)
@@ -44,10 +45,11 @@ def watch_publication(workspace: Workspace, actor: Actor, item: OutboxItem) -> P
     watch, controls = product.watch, _choose_controls(product)
     now = datetime.fromisoformat(workspace.ledger.now())
     ends = datetime.fromisoformat(publication.settled_at or "") + timedelta(seconds=watch.for_seconds)
-    state = _read_neighbours(workspace, manifest, publication, controls)
+    names, waits = _list_near(manifest, publication, controls), f"it is watched until {format_moment(str(ends))} UTC"
     if not item.progress:
-        seconds = min(watch.every_seconds, watch.for_seconds)
-        return Later(seconds, {"looks": 0, "before": _mark_partitions(state)})
+        before = _mark_as_published(workspace, manifest, publication, names)
+        return Later(min(watch.every_seconds, watch.for_seconds), {"looks": 0, "before": before}, waits)
+    state = _read_target(workspace, manifest, names)
     looks, before = item.progress["looks"] + 1, item.progress["before"]
     unusual = [
         *_read_signals(workspace, product, watch),
@@ -57,7 +59,8 @@ def watch_publication(workspace: Workspace, actor: Actor, item: OutboxItem) -> P
         return Paid({"looks": looks, "unusual": unusual}, _owe_alarm(workspace, watch, item, unusual))
     if now >= ends:
         return Paid({"looks": looks, "unusual": []})
-    return Later(min(watch.every_seconds, max(1.0, (ends - now).total_seconds())), {"looks": looks, "before": before})
+    seconds = min(watch.every_seconds, max(1.0, (ends - now).total_seconds()))
+    return Later(seconds, {"looks": looks, "before": before}, waits)
 
 
 def _owe_alarm(
@@ -74,22 +77,38 @@ def _choose_controls(product: Product) -> tuple[Control, ...]:
     return tuple(rule for rule in product.control if not chosen or rule.name in chosen)
 
 
-def _read_neighbours(
-    workspace: Workspace, manifest: Manifest, publication: PublicationRecord, controls: Sequence[Control]
-) -> TargetState | None:
-    """The corrected partitions and those that are comparable with them, as main has them now."""
+def _list_near(manifest: Manifest, publication: PublicationRecord, controls: Sequence[Control]) -> tuple[str, ...]:
+    """The corrected partitions and those that are comparable with them; none without a rule that compares."""
     if not controls:
-        return None
-    target, reach = manifest.target, max(rule.reach for rule in controls)
-    near = {other for name in publication.partitions for other in list_comparable(target.grain, name, reach)}
-    names = sort_oldest_first(target.grain, near.union(publication.partitions))
-    return workspace.engines.targets.read_target(target.table, target.column, target.grain, names)
+        return ()
+    grain, reach = manifest.target.grain, max(rule.reach for rule in controls)
+    near = {other for name in publication.partitions for other in list_comparable(grain, name, reach)}
+    return sort_oldest_first(grain, near.union(publication.partitions))
+
+
+def _read_target(workspace: Workspace, manifest: Manifest, names: Sequence[str]) -> TargetState | None:
+    """These partitions as main has them now."""
+    target = manifest.target
+    return workspace.engines.targets.read_target(target.table, target.column, target.grain, names) if names else None
+
+
+def _mark_as_published(
+    workspace: Workspace, manifest: Manifest, publication: PublicationRecord, names: Sequence[str]
+) -> dict[str, str]:
+    """Marks of the partitions right after the publication, however late the first look is."""
+    target, snapshot = manifest.target, publication.result_snapshot_id
+    try:
+        if names and snapshot:
+            past = workspace.engines.history.held(target.table, target.column, target.grain, names, snapshot)
+            return {name: size.fingerprint for name, size in past.partitions.items()}
+    except NotFound:
+        pass  # it has expired, or the publication left the table untouched
+    return _mark_partitions(_read_target(workspace, manifest, names))
 
 
 def _mark_partitions(state: TargetState | None) -> dict[str, str]:
     """A mark for each partition that changes when its files do."""
-    expected = {} if state is None else state.expected
-    return {name: digest_of(sorted(file.path for file in files)) for name, files in expected.items() if files}
+    return {} if state is None else {name: state.fingerprints[name] for name, files in state.expected.items() if files}
 
 
 def _judge_changed(
@@ -119,17 +138,19 @@ def _judge_changed(
             name: tuple(other for other in list_comparable(grain, name, reach) if other in usable) for name in changed
         },
     )  # fmt: skip
-    found = workspace.engines.measurer.measure(
+    measured = workspace.engines.measurer.measure(
         judged, compile_plan(judged), candidate_snapshot=state.base_snapshot_id, prior_snapshot=state.base_snapshot_id
     )
-    numbers = MeasurementIndex({(one.scope, one.partition, one.name): one for one in found})
+    numbers = MeasurementIndex({(one.scope, one.partition, one.name): one for one in measured})
     with localcontext(prec=_PRECISION):
         for name in judged.partitions:
             for rule in controls:
                 result = judge_control(rule, name, judged, numbers)
                 # without a score there was nothing to compare with, which is no news
                 if result.level != OK and result.value is not None:
-                    yield {"partition": name, "rule": rule.name, "found": result.message}
+                    hidden = is_classified(workspace, manifest, rule.metric)
+                    found = f"{rule.metric} is unusual; its numbers are classified" if hidden else result.message
+                    yield {"partition": name, "rule": rule.name, "found": found}
 
 
 def _read_signals(workspace: Workspace, product: Product, watch: Watch) -> Iterator[dict[str, Any]]:

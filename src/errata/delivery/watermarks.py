@@ -71,7 +71,7 @@ def wait_for_job(workspace: Workspace, item: OutboxItem, consumer: Consumer, man
     if _has_open_move(workspace, item):
         if is_over:
             raise EngineError(f"the watermark of {consumer.name} is not moved yet")
-        return Later(_SOON_SECONDS, item.progress)
+        return Later(_SOON_SECONDS, item.progress, "its watermark has to be moved back first")
     found = workspace.engines.watermarks.read(consumer.state)
     if has_read(manifest.target.grain, found.type, found.value, item.partitions):
         return None
@@ -79,7 +79,8 @@ def wait_for_job(workspace: Workspace, item: OutboxItem, consumer: Consumer, man
         raise EngineError(
             f"{consumer.name} has not read the corrected partitions again: its watermark is {found.value}"
         )
-    return Later(_LOOK_SECONDS, item.progress)
+    waits = f"its job has to read the corrected partitions again; the watermark is {found.value}"
+    return Later(_LOOK_SECONDS, item.progress, waits)
 
 
 def _has_open_move(workspace: Workspace, item: OutboxItem) -> bool:

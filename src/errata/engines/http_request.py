@@ -30,11 +30,18 @@ class Answer:
 
 
 def send_request(
-    method: str, url: str, content: bytes | None, headers: Mapping[str, str], timeout_seconds: float
+    method: str,
+    url: str,
+    content: bytes | None,
+    headers: Mapping[str, str],
+    timeout_seconds: float,
+    *,
+    reads_body: bool = True,
 ) -> Answer:
     """Send one request; returns whatever the server answered, and raises ``EngineError`` if it did not answer in time.
 
-    The address is in no message, because it may contain a secret.
+    Without ``reads_body`` the status of a success is enough: what follows it may be long, slow or cut off, and the
+    server has done what it was asked for. The address is in no message, because it may contain a secret.
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise EngineError("the address was not called; expected http or https")
@@ -45,7 +52,7 @@ def send_request(
         with connections.closed_after(timeout_seconds):
             try:
                 with opener.open(request, timeout=timeout_seconds) as answer:
-                    found = Answer(answer.status, _read_body(answer))
+                    found = Answer(answer.status, _read_body(answer) if reads_body else b"")
             except urllib.error.HTTPError as error:
                 with error:
                     found = Answer(error.code, error.read(_MAX_BODY_BYTES))
@@ -56,6 +63,8 @@ def send_request(
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         if connections.are_closed or isinstance(reason, TimeoutError):
             raise EngineError(f"the address did not answer within {timeout_seconds:g} s") from None
+        if isinstance(error, http.client.IncompleteRead):
+            raise EngineError("the answer was cut off") from None
         # only the type: messages may quote the address
         raise EngineError(f"the address cannot be reached: {type(reason).__name__}") from None
 
@@ -64,6 +73,8 @@ def _read_body(answer: http.client.HTTPResponse) -> bytes:
     found = answer.read(_MAX_BODY_BYTES + 1)
     if len(found) > _MAX_BODY_BYTES:
         raise EngineError("the answer is too long")
+    if answer.length:  # what it announced and did not send
+        raise http.client.IncompleteRead(found, answer.length)
     return found
 
 

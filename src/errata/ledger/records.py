@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from errata.model.consumer.outbox import Effect, ItemState
+from errata.model.consumer.outbox import WAITS, Effect, ItemState
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunCounts, RunState
 from errata.model.waves import WaveState
 
@@ -441,6 +441,11 @@ class OutboxItem:
     def is_open(self) -> bool:
         """Whether it is still to be paid."""
         return self.state in (ItemState.OWED, ItemState.FAILED)
+
+    @property
+    def waits(self) -> str:
+        """What it waits for, if that is no failed attempt; empty otherwise."""
+        return str(self.progress.get(WAITS, "")) if self.state is ItemState.OWED and not self.last_error else ""
 
 
 def _to_instant(at_ms: int) -> str:

@@ -7,7 +7,7 @@ tolerance is unchanged, and counted as such. Values of classified columns never 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from typing import Any
@@ -139,6 +139,22 @@ class Diff:
     distributions: Mapping[str, Distribution] = field(default_factory=dict)
     masked: tuple[str, ...] = ()
     tolerance: Mapping[str, str] = field(default_factory=dict)
+
+
+KINDS_OF_CHANGE = ("removed", "added", "changed")
+"""In the order in which a sample shows them: a row that is gone is the easiest to overlook."""
+
+
+def order_sample(rows: Sequence[SampleRow], wanted: int) -> tuple[SampleRow, ...]:
+    """The first row of each kind, then the others in their order; a smaller sample is the beginning of a larger one.
+
+    >>> rows = [SampleRow("d", kind, {"k": n}, {}, {}) for n, kind in enumerate(["changed", "changed", "removed"])]
+    >>> [row.key["k"] for row in order_sample(rows, 2)]
+    [2, 0]
+    """
+    first = [next((n for n, row in enumerate(rows) if row.change == kind), None) for kind in KINDS_OF_CHANGE]
+    lead = [n for n in first if n is not None]
+    return tuple(rows[n] for n in [*lead, *(n for n in range(len(rows)) if n not in lead)][:wanted])
 
 
 def mask_row(row: Mapping[str, Any], classified: Iterable[str]) -> dict[str, Any]:

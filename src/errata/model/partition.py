@@ -51,6 +51,8 @@ class Grain(StrEnum):
 
 _FORMATS = {Grain.HOUR: "%Y-%m-%dT%H", Grain.DAY: "%Y-%m-%d", Grain.MONTH: "%Y-%m", Grain.YEAR: "%Y"}
 _EXAMPLES = {Grain.HOUR: "2026-01-03T05", Grain.DAY: "2026-01-03", Grain.MONTH: "2026-01", Grain.YEAR: "2026"}
+FORMS = {Grain.HOUR: "YYYY-MM-DDTHH", Grain.DAY: "YYYY-MM-DD", Grain.MONTH: "YYYY-MM", Grain.YEAR: "YYYY"}
+"""How a time partition is written, for a command in which a person has to fill one in."""
 _DIGIT = re.compile("[0-9]")
 
 
@@ -226,7 +228,7 @@ def parse_list(grain: Grain, text: str) -> tuple[str, ...]:
     ('EU', 'a, b')
     """
     found: list[str] = []
-    for item in filter(None, _split_items(text)):
+    for item in filter(None, split_items(text)):
         first, dots, last = item.partition("..")
         if dots and grain.is_time:
             start, end = _parse_ordinal(grain, first), _parse_ordinal(grain, last)
@@ -240,7 +242,8 @@ def parse_list(grain: Grain, text: str) -> tuple[str, ...]:
     return sort_oldest_first(grain, set(found))
 
 
-def _split_items(text: str) -> Iterator[str]:
+def split_items(text: str) -> Iterator[str]:
+    """The items of a list as written, without the spaces around them."""
     rest = text.strip()
     while rest:
         end = rest.find(",")

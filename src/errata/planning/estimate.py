@@ -121,7 +121,8 @@ def _measure_rates(measured: Sequence[PastRun], name: str) -> Rates:
     by_row = _spread_range(counted) if len(counted) == len(net) else (0.0, 0.0)
     size = sum(run.bytes for run in measured) / sum(run.core_seconds for run in measured)
     rows = sum(run.rows for run in measured) / sum(run.core_seconds for run in measured) if by_row[0] else 0
-    told = [f"{size / 1024**2:,.1f} MiB", *([f"{rows:,.0f} rows"] if rows else [])]
+    read = f"{size / 1024**2:,.1f} MiB" if size >= 1024**2 / 10 else f"{size / 1024:,.1f} KiB"
+    told = [read, *([f"{rows:,.0f} rows"] if rows else [])]
     return Rates(by_row, by_byte, f"{name}: {' or '.join(told)} per core-second", is_measured=True)
 
 

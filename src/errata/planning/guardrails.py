@@ -111,17 +111,19 @@ def _check_locked(world: PlanContext) -> Iterator[GuardrailResult]:
 
 
 def _check_overlap(world: PlanContext) -> Iterator[GuardrailResult]:
-    scope, found = frozenset(world.partitions), False
-    for run in world.active_runs:
-        both = scope & run.partitions if run.table == world.target.table else frozenset()
-        if both and run.run_id != world.request.supersede:
-            found = True
-            text = f"{run.noun} {run.run_id} ({run.state}) holds {world.folded(sorted(both))}"
-            look = (f"errata status {run.run_id}",)
-            # only a campaign takes the place of a campaign
-            other = run.run_id if run.noun == "run" else None
-            yield GuardrailResult("overlap", "refuse", text, look=look, leave_out=both, supersede=other)
-    if not found:
+    scope = frozenset(world.partitions)
+    others = [run for run in world.active_runs if run.run_id != world.request.supersede]
+    holders = [run for run in others if run.table == world.target.table and scope & run.partitions]
+    for run in holders:
+        both = scope & run.partitions
+        text = f"{run.noun} {run.run_id} ({run.state}) holds {world.folded(sorted(both))}"
+        look: tuple[str, ...] = (f"errata status {run.run_id}",)
+        if len(holders) > 1 and run.noun == "run":  # one plan supersedes one run
+            look += (f'errata cancel {run.run_id} --reason "…" gives its partitions back',)
+        # only a campaign takes the place of a campaign
+        other = run.run_id if run.noun == "run" else None
+        yield GuardrailResult("overlap", "refuse", text, look=look, leave_out=both, supersede=other)
+    if not holders:
         yield GuardrailResult("overlap", "ok", "no other active run on these partitions")
 
 

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from errata.errors import UsageError
-from errata.model.partition import Grain, format_partition_list, parse_partition, sort_oldest_first
+from errata.model.partition import FORMS, NULL, Grain, format_partition_list, parse_partition, split_items
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.request import Request
 
 _MAX_LIST = 300
 """Longest list of partitions in a command that a person is asked to paste."""
+_HELP = "errata plan --help"
 
 
 def format_plan_command(
@@ -52,28 +53,47 @@ def format_plan_command(
 
 
 def format_corrected_plan(request: Request, grain: Grain) -> str:
-    """The same request with a range that exists: its ends in order, or the one partition of the end that exists.
+    """The same request with its ends in order, and the form of a partition in place of what is none.
+
+    Never a smaller scope: what was asked for is not known where an end cannot be read.
 
     >>> turned = Request("fin.daily", "FX bug", "ana", "2026-02-01", "2026-01-01")
     >>> print(format_corrected_plan(turned, Grain.DAY))
     errata plan fin.daily --from 2026-01-01 --to 2026-02-01 --reason 'FX bug'
     >>> print(format_corrected_plan(replace(turned, end="2026-02-30"), Grain.DAY))
-    errata plan fin.daily --partitions 2026-02-01 --reason 'FX bug'
+    errata plan fin.daily --from 2026-02-01 --to YYYY-MM-DD --reason 'FX bug'
     """
-    known = [name for text in (request.start, request.end) if (name := _find_partition(grain, text))]
-    first, *rest = sort_oldest_first(grain, set(known)) or [""]
-    if rest and request.partitions is None:
-        return format_plan_command(replace(request, start=first, end=rest[-1]))
-    if first and request.partitions is None:
-        return format_plan_command(request, partitions=shlex.quote(first))
-    return "errata plan --help"
+    if isinstance(request.partitions, str):
+        listed = _correct_list(grain, request.partitions) if grain.is_time else request.partitions
+        is_other = listed != request.partitions
+        return format_plan_command(request, partitions=shlex.quote(listed)) if is_other else _HELP
+    if request.start is None or request.end is None or not grain.is_time:
+        return _HELP
+    start, end = _find_time_partition(grain, request.start), _find_time_partition(grain, request.end)
+    if start is None or end is None:
+        form = FORMS[grain]
+        return format_plan_command(replace(request, start=start or form, end=end or form))
+    if start == end:  # who names one partition twice means it
+        return format_plan_command(request, partitions=start)
+    return format_plan_command(replace(request, start=end, end=start)) if end < start else _HELP
 
 
-def _find_partition(grain: Grain, text: str | None) -> str | None:
+def _correct_list(grain: Grain, text: str) -> str:
+    """The list with its spans in order, and the form of a partition in place of what is none."""
+    corrected = []
+    for item in filter(None, split_items(text)):
+        first, dots, last = item.partition("..")
+        ends = [_find_time_partition(grain, end) or FORMS[grain] for end in ((first, last) if dots else (first,))]
+        corrected.append(item if item == NULL else "..".join(ends if FORMS[grain] in ends else sorted(ends)))
+    return ",".join(corrected) or FORMS[grain]
+
+
+def _find_time_partition(grain: Grain, text: str) -> str | None:
     try:
-        return parse_partition(grain, text) if text else None
+        found = parse_partition(grain, text)
     except UsageError:
         return None
+    return found if found != NULL else None
 
 
 def format_possible_plan(

@@ -185,7 +185,7 @@ def refuse_problems(problems: Sequence[ProjectProblem]) -> None:
     lines = "".join(f"\n  {problem}" for problem in problems)
     raise ProjectFileError(
         f"the project files were refused: {count}{lines}",
-        state="nothing was read or changed",
+        state="nothing was changed",
         hint="correct the lines above, then: errata check",
         problems=[to_plain(problem) for problem in problems],
     )

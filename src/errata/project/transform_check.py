@@ -82,6 +82,13 @@ def _check_parameters(function: ast.FunctionDef, place: str, product: Product, r
                 f'{function.name}() takes "{parameter}", which is not an input of {product.name} ({", ".join(inputs)})'
             )
             report.problems.append(ProjectProblem(place, function.lineno, function.col_offset + 1, said))
+    # a decorator may take more than the function that it wraps
+    if takes.kwarg is None and not function.decorator_list:
+        taken = {*named[1:], *(argument.arg for argument in takes.kwonlyargs)}
+        for name in inputs:
+            if name not in taken:
+                said = f'{function.name}() lacks "{name}", an input of {product.name}; expected every input by name'
+                report.problems.append(ProjectProblem(place, function.lineno, function.col_offset + 1, said))
 
 
 def _list_bound_names(tree: ast.Module) -> set[str]:

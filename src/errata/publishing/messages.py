@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from errata.errors import EngineError, PublishConflict
 from errata.model.partition import Grain, format_partition_list, sort_oldest_first
-from errata.model.table import Commit
-from errata.ports.publish import IntentLog
+
+if TYPE_CHECKING:
+    from errata.model.table import Commit
+    from errata.ports.publish import IntentLog
 
 _VERBS = {"append": "appended", "overwrite": "overwritten", "delete": "deleted", "replace": "rewritten"}
 _MAIN_UNCHANGED = "main is unchanged; the staged output is kept"

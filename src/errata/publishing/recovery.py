@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from errata.errors import NotFound
+from errata.errors import NotFound, SetupError
 from errata.evidence.head_export import require_recent_head, try_export_head
 from errata.failpoints import failpoint
 from errata.ledger import PublicationRecord, current_owner, is_owner_dead
@@ -167,7 +167,8 @@ def recover_open_intents(workspace: Workspace, actor: Actor, table: str | None =
                 reason="its process ended before the commit; closed behind a fence",
                 intent=Intent.from_dict(workspace.ledger.publications.detail(publication.pub_id)),
             )
-        except NotFound as gone:  # without its table the outcome is unknown; other tables must still recover
+        except (NotFound, SetupError) as gone:
+            # without its table the outcome is unknown; other tables must still recover
             workspace.narrate(f"WARNING: {publication.kind} {publication.pub_id} was left open: {gone.message}")
             continue
         outcome = f"had landed as snapshot {landed}" if landed else "had not landed; main is as it was before"

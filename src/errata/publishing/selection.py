@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from errata.errors import NotFound, PublishConflict
+from errata.errors import NotFound, PublishConflict, UsageError
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
-from errata.model.partition import format_ranges, parse_list, parse_partition, sort_oldest_first
+from errata.model.partition import (
+    Grain,
+    format_partition_list,
+    format_ranges,
+    parse_list,
+    parse_partition,
+    sort_oldest_first,
+)
 from errata.workspace import Workspace
 
 
@@ -18,19 +25,29 @@ def select_partitions(manifest: Manifest, partitions: str | Sequence[str] | None
     if partitions is None:
         return manifest.partitions
     grain = manifest.target.grain
-    if isinstance(partitions, str) or grain.is_time or not partitions:
-        found = parse_list(grain, partitions if isinstance(partitions, str) else ",".join(partitions))
-    else:
-        # a value may hold a comma, or spaces at its ends
-        found = sort_oldest_first(grain, {parse_partition(grain, one) for one in partitions})
+    hint = f"of this run: --partitions {format_partition_list(grain, manifest.partitions)}"
+    try:
+        found = _parse_partitions(grain, partitions)
+    except UsageError as error:
+        error.state = error.state or "nothing was changed"
+        error.hint = error.hint or hint
+        raise
     foreign = [name for name in found if name not in set(manifest.partitions)]
     if foreign:
         raise NotFound(
-            f"{format_ranges(manifest.target.grain, foreign)} is not part of this run; expected partitions of "
-            f"{format_ranges(manifest.target.grain, manifest.partitions)}",
+            f"{format_ranges(grain, foreign)} is not part of this run; expected partitions of "
+            f"{format_ranges(grain, manifest.partitions)}",
             state="nothing was changed",
+            hint=hint,
         )
     return found
+
+
+def _parse_partitions(grain: Grain, partitions: str | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(partitions, str) or grain.is_time or not partitions:
+        return parse_list(grain, partitions if isinstance(partitions, str) else ",".join(partitions))
+    # a value may hold a comma, or spaces at its ends
+    return sort_oldest_first(grain, {parse_partition(grain, one) for one in partitions})
 
 
 @contextmanager

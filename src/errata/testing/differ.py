@@ -19,6 +19,7 @@ from errata.model.diff import (
     SampleRow,
     SchemaDiff,
     mask_row,
+    order_sample,
     sum_by_column,
 )
 from errata.model.manifest import Manifest
@@ -52,7 +53,7 @@ def compare_rows(before: Rows, after: Rows, manifest: Manifest, partitions: Sequ
         schema=SchemaDiff(added=new),
         partitions=tuple(found),
         columns=sum_by_column(found),
-        sample=tuple(sorted(samples, key=lambda one: one.change != "changed")[:sample]),
+        sample=order_sample(sorted(samples, key=lambda one: one.change != "changed"), sample),
         notes=_build_notes([one.partition for one in found if one.method == BY_ROW], keyed=bool(pin.key)),
         together=tuple(ChangePattern(names, rows) for names, rows in patterns.most_common(50)),
         masked=tuple(sorted(hidden)),

@@ -92,10 +92,10 @@ class MemoryEngines:
             return state
         return add_announced(state, self._readers.read_announced(source, grain, partitions))
 
-    def check_transform(self, product: Product) -> None:
+    def check_transform(self, product: Product, *, may_leave_out: bool = False) -> None:
         """See the port. A function given for the product replaces its code, which then need not exist."""
         if product.name not in self._transforms:
-            refuse_broken_transform(self._project, product, self.tables)
+            refuse_broken_transform(self._project, product, self.tables, may_leave_out=may_leave_out)
 
     def find_near_miss(self, source: Input) -> NearMiss | None:
         """See the port of inputs."""

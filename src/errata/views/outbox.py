@@ -10,7 +10,7 @@ class OutboxItemView:
     """One item: what is owed to whom, because of which run, and how far its payment has come."""
 
     id: str
-    kind: str  # corrections | view | alarm | tell | ready | recover | watermark | checkpoint
+    kind: str  # corrections | view | alarm | tell | ready | recover | watermark | watch | checkpoint
     consumer: str  # empty: the product itself
     run_id: str
     state: str  # owed | paid | failed | waived
@@ -22,11 +22,12 @@ class OutboxItemView:
     partitions: tuple[str, ...]
     owed_at: str
     age_seconds: int  # since it is owed
-    next_at: str | None  # not tried again before; None: at any time, or never
+    next_at: str | None  # not tried or looked at again before; None: at any time, or never
     ended_at: str | None
     waived_by: str | None = None
     waived_why: str | None = None
     waived_ready: bool = False
+    waits: str | None = None  # for what, if that is no failed attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class OutboxDecisionView:
 class DeliverView:
     """What was paid, and what is still owed or failed."""
 
-    ok: bool  # nothing is owed any more
+    ok: bool  # nothing is owed any more; a watch may continue
     paid: int
     items: tuple[OutboxItemView, ...]
     warnings: tuple[str, ...]

@@ -17,3 +17,4 @@ class RecoveryLine:
     error: str | None = None  # of the last attempt
     waived_by: str | None = None
     waived_why: str | None = None
+    waits: str | None = None  # for what, if that is no failed attempt

@@ -66,10 +66,12 @@ def _check_ledger(project: Project, ledger: Ledger) -> Iterator[DoctorCheck]:
 
 def _check_lake(workspace: Workspace, engines: ProjectEngines, *, deep: bool) -> Iterator[DoctorCheck]:
     project, ledger = workspace.project, workspace.ledger
-    absent = _find_absent_catalogs(project, ledger, engines)
+    absent = _find_absent_catalogs(project, engines)
+    is_new = not ledger.runs.list()
     for catalog in project.catalogs.values():
         if catalog.name in absent:
-            yield _describe_absent_catalog(project, catalog, absent[catalog.name])
+            describe = _describe_absent_catalog if is_new else _describe_lost_catalog
+            yield describe(project, catalog, absent[catalog.name])
             continue
         yield _try_check(f"catalog {catalog.name}", partial(_describe_catalog, catalog, engines), _CATALOG_HINT)
         yield from _check_warehouse(project, ledger, catalog.name)
@@ -88,12 +90,18 @@ def _check_lake(workspace: Workspace, engines: ProjectEngines, *, deep: bool) ->
             continue
         yield _check_refs(workspace, table)
     for hazard in ledger.guards.open_hazards():
-        yield from _check_hazard(ledger, engines, hazard)
+        if hazard.table.partition(".")[0] not in absent:
+            yield from _check_hazard(ledger, engines, hazard)
 
 
 def _check_hazard(ledger: Ledger, engines: ProjectEngines, hazard: HazardRecord) -> Iterator[DoctorCheck]:
     """Check the guard that a rollback's files depend on, and that every file of its partitions exists."""
-    present = GUARD in engines.pins.refs(hazard.table)
+    try:
+        present = GUARD in engines.pins.refs(hazard.table)
+    except ErrataError as error:
+        found = error.message
+        yield DoctorCheck(f"guard {hazard.table}", ok=False, found=found, hint=_choose_hint(error, _CATALOG_HINT))
+        return
     yield DoctorCheck(
         f"guard {hazard.table}",
         present,
@@ -152,10 +160,8 @@ def _describe_catalog(catalog: Catalog, engines: ProjectEngines) -> str:
     return f"{catalog.type}, answers; namespaces: {engines.catalogs.reach(catalog.name)}"
 
 
-def _find_absent_catalogs(project: Project, ledger: Ledger, engines: ProjectEngines) -> dict[str, str]:
-    """Catalogs that have no database file yet, with its path; none once there is a run, because then they are lost."""
-    if ledger.runs.list():
-        return {}
+def _find_absent_catalogs(project: Project, engines: ProjectEngines) -> dict[str, str]:
+    """Catalogs that have no database file, with its path; their tables are not looked for."""
     paths = {name: engines.catalogs.find_missing_file(name) for name in project.catalogs}
     return {name: path for name, path in paths.items() if path}
 
@@ -166,6 +172,12 @@ def _describe_absent_catalog(project: Project, catalog: Catalog, path: str) -> D
     creator = "the first Spark job that uses the catalog creates it; otherwise correct its uri in errata.yaml"
     hint = format_lake_command() if (Path(project.root) / MAKE_LAKE).is_file() else creator
     return DoctorCheck(f"catalog {catalog.name}", ok=True, found=f"no {path} yet", hint=hint, waiting=True)
+
+
+def _describe_lost_catalog(_project: Project, catalog: Catalog, path: str) -> DoctorCheck:
+    """Once there is a run, a catalog without its file is lost, or its address is wrong."""
+    name, found = f"catalog {catalog.name}", f"not found; expected a SQLite database at {path}"
+    return DoctorCheck(name, ok=False, found=found, hint=f"correct catalogs.{catalog.name}.uri in errata.yaml")
 
 
 def _check_warehouse(project: Project, ledger: Ledger, catalog: str) -> Iterator[DoctorCheck]:

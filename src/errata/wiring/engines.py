@@ -209,11 +209,11 @@ class ProjectEngines:
 
         return IcebergErasureList(self.catalogs, settings.table, key)
 
-    def check_transform(self, product: Product) -> None:
+    def check_transform(self, product: Product, *, may_leave_out: bool = False) -> None:
         """See the port."""
         from errata.wiring.transform_problems import refuse_broken_transform
 
-        refuse_broken_transform(self._project, product, self.tables)
+        refuse_broken_transform(self._project, product, self.tables, may_leave_out=may_leave_out)
 
     def dbt(self) -> DbtManifest | None:
         """See the port."""

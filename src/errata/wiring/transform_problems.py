@@ -8,17 +8,23 @@ from pathlib import Path
 from errata.errors import ErrataError
 from errata.model.product import LINEAGE_COLUMNS, Input, Product, Project
 from errata.model.sql_parameters import list_config_parameters
-from errata.ports.tables import TableReader
+from errata.ports.tables import Column, TableReader
 from errata.project.check import open_report
 from errata.project.problems import ProjectProblem, refuse_problems
 from errata.project.transform_check import check_transform, read_query
 
 
-def refuse_broken_transform(project: Project, product: Product, tables: TableReader) -> None:
-    """Raise a ``ProjectFileError`` with every problem of the transform, before anything is computed or a JVM starts."""
+def refuse_broken_transform(
+    project: Project, product: Product, tables: TableReader, *, may_leave_out: bool = False
+) -> None:
+    """Raise a ``ProjectFileError`` with every problem of the transform, before anything is computed or a JVM starts.
+
+    ``may_leave_out`` allows columns that the transform leaves out to be written as NULL.
+    """
     report = open_report(project, product.path)
     check_transform(Path(project.root), product, report)
-    refuse_problems((*report.problems, *find_query_problems(project, product, tables)))
+    found = (*report.problems, *find_query_problems(project, product, tables))
+    refuse_problems([one for one in found if not may_leave_out or one.level != "warning"])
 
 
 def find_query_problems(project: Project, product: Product, tables: TableReader) -> Iterator[ProjectProblem]:
@@ -31,7 +37,9 @@ def find_query_problems(project: Project, product: Product, tables: TableReader)
     from errata.planning.sql.flaw import SqlSurroundings
 
     target = product.target
-    columns = _list_columns(target.table, tables)
+    described = _describe_columns(target.table, tables)
+    columns = None if described is None else tuple(column.name for column in described)
+    needed = dict.fromkeys((target.column, *target.key, *(one.name for one in described or () if one.required)))
     merge = product.publish.merge
     is_open = columns is None or (
         merge is not None and merge.delete is not None
@@ -41,12 +49,18 @@ def find_query_problems(project: Project, product: Product, tables: TableReader)
         config=list_config_parameters(product.transform.config),
         has_interval=target.grain.is_time,
         outputs=None if is_open else (*(columns or ()), *target.add_columns),
-        needed=dict.fromkeys((target.column, *target.key)),
+        needed=[name for name in needed if name not in LINEAGE_COLUMNS],
+        nullable=[
+            name
+            for name in dict.fromkeys((*(columns or ()), *target.add_columns))
+            if name not in needed and name not in LINEAGE_COLUMNS
+        ],
         target=target.table,
         ignored=LINEAGE_COLUMNS,
     )
     for flaw in find_sql_flaws(text, around):
-        yield ProjectProblem(product.transform.call, flaw.line, None, project.redact(flaw.message))
+        said = project.redact(flaw.message)
+        yield ProjectProblem(product.transform.call, flaw.line, None, said, level=flaw.level)
 
 
 def _list_input_columns(source: Input, product: Product, tables: TableReader) -> Collection[str] | None:
@@ -55,11 +69,12 @@ def _list_input_columns(source: Input, product: Product, tables: TableReader) ->
         return tuple(source.columns)
     if source.table is None or source.version is not None or (source.own and product.target.add_columns):
         return None
-    return _list_columns(source.table, tables)
+    described = _describe_columns(source.table, tables)
+    return None if described is None else tuple(column.name for column in described)
 
 
-def _list_columns(table: str, tables: TableReader) -> tuple[str, ...] | None:
+def _describe_columns(table: str, tables: TableReader) -> tuple[Column, ...] | None:
     try:
-        return tuple(column.name for column in tables.describe(table).columns)
+        return tuple(tables.describe(table).columns)
     except ErrataError:  # another check reports tables that cannot be read
         return None

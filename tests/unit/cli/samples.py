@@ -966,7 +966,8 @@ def outbox(*, all_items: bool = False) -> OutboxView:
         waived_why="it is switched off", waived_ready=True,
     )  # fmt: skip
     steps = ("errata outbox retry 17", f"errata deliver {RUN}")
-    return OutboxView((paid, waived, gone, slow) if all_items else (gone, slow), None, all_items, steps)
+    items = (paid, waived, gone, slow) if all_items else (gone, slow)
+    return OutboxView(items, RUN if all_items else None, all_items, steps)
 
 
 def outbox_decision(action: str) -> OutboxDecisionView:
@@ -986,6 +987,15 @@ def delivery(*, ok: bool = False) -> DeliverView:
     return DeliverView(ok=False, paid=3, items=found.items, warnings=(), seconds=60.0, next=found.next)
 
 
+def backlog() -> DeliverView:
+    """A receiver that is away: many messages wait, and its first one has failed."""
+    error = "channel bi (bi.example): the address answered HTTP 503"
+    waiting = tuple(outbox_item(100 + n, "tell", "exec-dashboard", "owed", attempts=0) for n in range(1_200))
+    gone = outbox_item(1_300, "tell", "board", "failed", attempts=8, last_error=error)
+    warnings = (f"item 1300 (tell to board) of {RUN} is not paid: {error}; it failed after 8 attempts",)
+    return DeliverView(ok=False, paid=0, items=(*waiting, gone), warnings=warnings, seconds=10.0, next=outbox().next)
+
+
 def owing_status() -> StatusView:
     """A published run that still owes something."""
     return replace(
@@ -1003,6 +1013,8 @@ def recoveries() -> tuple[RecoveryLine, ...]:
         RecoveryLine("regulator", "failed", "2026-02-15T11:30:00Z", -2270, is_late=True,
                      error="regulator shows 12 for 2026-01-13, expected 6"),
         RecoveryLine("ml-features", "recovered", is_late=True),
+        RecoveryLine("risk-job", "pending", waits="its job has to read the corrected partitions again; the watermark "
+                     "is 2026-01-12"),
     )  # fmt: skip
 
 

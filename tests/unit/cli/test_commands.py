@@ -152,7 +152,8 @@ def test_digest_is_taken_with_or_without_its_algorithm():
 def test_the_beginning_of_a_digest_is_not_a_digest(command: str):
     """A terminal asks for 8 characters, ``--digest`` takes all; the refusal says so before anything starts."""
     client = FakeClient()
-    result = errata(command, RUN, "--digest", DIGEST[:8], client=client)
+    result = errata(command, RUN, "--as", "bo", "--digest", DIGEST[:8], client=client)
+    assert f"errata {command} {RUN} --as bo" in " ".join(result.err.split())
     assert f"{command} {RUN} was refused; --digest needs all 64 characters, found 8" in result.err
     assert (result.code, client.calls, DIGEST in result.err) == (2, [], False)
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from errata.cli.main import run_program
+from errata.project.starter import write_starter
 
 ROOT = Path(__file__).parents[3]
 HEAVY = frozenset(
@@ -24,11 +25,14 @@ LEDGER = frozenset({"sqlalchemy"})
 PROJECT = frozenset({"pydantic"})
 TABLES = frozenset({"pyarrow", "pyiceberg"})
 PROGRAM = """
-import json, sys
+import contextlib, io, json, sys
 from errata.cli.main import main
-code = main(sys.argv[1:])
-with open("loaded.json", "w") as file:
-    json.dump([code, sorted(sys.modules)], file)
+looks = []
+for words in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        code = main(words)
+    looks.append([code, sorted(sys.modules), said.getvalue()])
+print(json.dumps(looks))
 """
 
 
@@ -40,13 +44,21 @@ class Starter(NamedTuple):
     digest: str
 
 
-def _load(root: Path, *words: str) -> tuple[set[str], str]:
-    """The modules that a command loaded, and what it printed."""
-    command = [sys.executable, "-c", PROGRAM, *words]
+class Look(NamedTuple):
+    """The modules that are loaded once a command has ended, and what it printed."""
+
+    modules: set[str]
+    answer: str
+
+
+def _load(root: Path, *commands: str) -> list[Look]:
+    """Run commands one after the other in one fresh process: each may add to what those before it have loaded."""
+    words = json.dumps([command.split() for command in commands])
+    command = [sys.executable, "-c", PROGRAM, words]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, timeout=120)
-    code, modules = json.loads((root / "loaded.json").read_text())
-    assert code == 0, done.stderr
-    return set(modules), done.stdout
+    looks = json.loads(done.stdout)
+    assert [code for code, _, _ in looks] == [0] * len(commands), done.stderr
+    return [Look(set(modules), answer) for _, modules, answer in looks]
 
 
 def _heavy(modules: set[str]) -> set[str]:
@@ -56,20 +68,18 @@ def _heavy(modules: set[str]) -> set[str]:
 @pytest.fixture(scope="module")
 def starter(tmp_path_factory: pytest.TempPathFactory) -> Starter:
     """The project of ``errata init`` with its lake and a plan."""
-    root = tmp_path_factory.mktemp("starter")
-    _load(root, "init", "shop")
-    root /= "shop"
+    root = tmp_path_factory.mktemp("starter") / "shop"
+    root.mkdir()
+    write_starter(root)
     subprocess.run([sys.executable, "make_lake.py"], cwd=root, capture_output=True, check=True, timeout=120)
-    _, answer = _load(
-        root, "plan", "shop.daily_sales", "--from", "2026-01-03", "--to", "2026-01-05", "--reason", "test", "--json"
-    )
+    ((_, answer),) = _load(root, "plan shop.daily_sales --from 2026-01-03 --to 2026-01-05 --reason test --json")
     plan = json.loads(answer)
     return Starter(root, plan["run_id"], plan["manifest_digest"])
 
 
 def test_help_loads_no_engine_no_ledger_and_no_project(starter: Starter) -> None:
     """The words are in the commands."""
-    modules, _ = _load(starter.root, "--help")
+    ((modules, _),) = _load(starter.root, "--help")
     assert _heavy(modules) == set()
     assert CONSOLE not in modules
     assert not {
@@ -77,37 +87,9 @@ def test_help_loads_no_engine_no_ledger_and_no_project(starter: Starter) -> None
     }
 
 
-@pytest.mark.parametrize(
-    "command, allowed",
-    [
-        pytest.param("runs", LEDGER | PROJECT, marks=pytest.mark.slow),
-        ("show RUN", LEDGER | PROJECT),
-        pytest.param("audit log", LEDGER | PROJECT, marks=pytest.mark.slow),
-        ("status RUN", LEDGER | PROJECT | TABLES),
-        ("approve RUN --digest DIGEST", LEDGER | PROJECT | TABLES),
-        pytest.param("history lake.shop.daily_sales 2026-01-03", LEDGER | PROJECT | TABLES, marks=pytest.mark.slow),
-        ("impact shop.daily_sales --partitions 2026-01-03", LEDGER | PROJECT | TABLES),
-        ("why lake.shop.daily_sales 2026-01-03", LEDGER | PROJECT | TABLES),
-    ],
-)
-def test_a_look_loads_only_what_it_looks_at(starter: Starter, command: str, allowed: frozenset[str]) -> None:
-    """The ledger needs SQLAlchemy, the project files pydantic, tables pyiceberg; nothing here needs more."""
-    words = command.replace("RUN", starter.run).replace("DIGEST", starter.digest).split()
-    modules, _ = _load(starter.root, *words)
-    assert _heavy(modules) <= allowed
-
-
-@pytest.mark.parametrize("command", ["check", "plan shop.daily_sales --partitions 2026-01-07 --reason test --dry-run"])
-def test_a_command_without_rows_loads_no_spark(starter: Starter, command: str) -> None:
-    """Rules are parsed and tables are described, but nothing is computed and nothing is signed."""
-    modules, _ = _load(starter.root, *command.split())
-    assert not _heavy(modules) & {"alembic", "cryptography", "py4j", "pyspark", "securesystemslib"}
-
-
 def test_a_status_loads_no_step_of_a_correction(starter: Starter) -> None:
     """Planning, the gate's rules, the worker and publication are loaded by the commands that run them."""
-    modules, _ = _load(starter.root, "status")
-    assert _heavy(modules) <= LEDGER | PROJECT
+    as_json, as_text = _load(starter.root, "status --json", "status")
     steps = (
         "errata.commands.publish.",
         "errata.planning.build",
@@ -117,15 +99,37 @@ def test_a_status_loads_no_step_of_a_correction(starter: Starter) -> None:
         "errata.views.campaign",
         "errata.model.graph.dbt_graph",
     )
-    assert not {name for name in modules if name.startswith(steps)}
+    assert _heavy(as_text.modules) <= LEDGER | PROJECT
+    assert not {name for name in as_text.modules if name.startswith(steps)}
+    assert starter.run in as_json.answer
+    assert CONSOLE not in as_json.modules, "colours and wrapping are for people"
 
 
-@pytest.mark.parametrize("command", ["status", "show RUN"])
-def test_json_is_written_without_a_console(starter: Starter, command: str) -> None:
-    """Colours and wrapping are for people."""
-    modules, answer = _load(starter.root, *command.replace("RUN", starter.run).split(), "--json")
-    assert starter.run in answer
-    assert CONSOLE not in modules
+def test_a_look_loads_only_what_it_looks_at(starter: Starter) -> None:
+    """The ledger needs SQLAlchemy, the project files pydantic, tables pyiceberg; nothing here needs more."""
+    looks = {
+        f"show {starter.run} --json": LEDGER | PROJECT,
+        f"show {starter.run}": LEDGER | PROJECT,
+        "runs": LEDGER | PROJECT,
+        "audit log": LEDGER | PROJECT,
+        f"status {starter.run}": LEDGER | PROJECT | TABLES,
+        f"approve {starter.run} --digest {starter.digest}": LEDGER | PROJECT | TABLES,
+        "history lake.shop.daily_sales 2026-01-03": LEDGER | PROJECT | TABLES,
+        "impact shop.daily_sales --partitions 2026-01-03": LEDGER | PROJECT | TABLES,
+        "why lake.shop.daily_sales 2026-01-03": LEDGER | PROJECT | TABLES,
+    }
+    found = _load(starter.root, *looks)
+    assert starter.run in found[0].answer
+    assert CONSOLE not in found[0].modules
+    for (command, allowed), (modules, _) in zip(looks.items(), found, strict=True):
+        assert _heavy(modules) <= allowed, command
+
+
+def test_a_command_without_rows_loads_no_spark(starter: Starter) -> None:
+    """Rules are parsed and tables are described, but nothing is computed and nothing is signed."""
+    commands = ["check", "plan shop.daily_sales --partitions 2026-01-07 --reason test --dry-run"]
+    for command, (modules, _) in zip(commands, _load(starter.root, *commands), strict=True):
+        assert not _heavy(modules) & {"alembic", "cryptography", "py4j", "pyspark", "securesystemslib"}, command
 
 
 def test_the_process_of_a_command_ends_without_a_search_for_garbage() -> None:

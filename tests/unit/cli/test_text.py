@@ -324,6 +324,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "status-holds": (("status", RUN), {"status": samples.holding_status()}),
     "deliver": (("deliver",), {}),
     "deliver-paid": (("deliver",), {"deliver": samples.delivery(ok=True)}),
+    "deliver-backlog": (("deliver",), {"deliver": samples.backlog()}),
     "status-owed": (("status", RUN), {"status": samples.owing_status()}),
     "impact-none": (
         ("impact", "fin.daily_revenue", "--partitions", "2026-01-01"),

@@ -38,7 +38,7 @@ def test_the_target_is_read_before_any_input(tmp_path: Path) -> None:
     engines = SimpleNamespace(
         targets=SimpleNamespace(read_target=read_target),
         inputs=SimpleNamespace(read_input=read_input),
-        check_transform=lambda _product: None,
+        check_transform=lambda _product, **_options: None,
     )
     product = Product(
         "p", "o", Target("lake.n.t", "d", Grain.DAY), Transform("m:f", "1"), (Input("raw", table="lake.n.raw"),)
@@ -75,7 +75,7 @@ def test_own_output_is_known_from_the_target_and_never_read_again(tmp_path: Path
     engines = SimpleNamespace(
         targets=SimpleNamespace(read_target=lambda *_: facts),
         inputs=SimpleNamespace(read_input=read_input),
-        check_transform=lambda _product: None,
+        check_transform=lambda _product, **_options: None,
     )
     inputs = (
         Input("before", table="lake.n.t", partition="d", lookback="1d", own=True),

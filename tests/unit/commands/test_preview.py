@@ -172,8 +172,9 @@ def test_who_may_not_publish_may_not_name_a_candidate_either(place: Place):
         place.dark("ana")
     people = place.house.workspace.project.people
     place.house.staff(ana=replace(people["ana"], roles=people["bo"].roles))
-    with pytest.raises(ApprovalRefused, match="someone other than the requester"):
+    with pytest.raises(ApprovalRefused, match="someone other than the requester") as refused:
         place.dark("ana")
+    assert refused.value.hint == "ask bo or cy or dana"
 
 
 def test_a_rejected_candidate_is_refused_unless_its_name_says_so(place: Place):

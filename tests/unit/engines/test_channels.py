@@ -218,6 +218,21 @@ def test_an_answer_that_comes_twice_is_one_answer():
     assert [post.json["sequence"] for post in receiver.posts] == [1, 2]
 
 
+AFTER_STATUS = {
+    "10 MB": b"HTTP/1.1 200 OK\r\ncontent-length: 10485760\r\nconnection: close\r\n\r\n" + b"x" * 10_485_760,
+    "half an answer": b"HTTP/1.1 202 Accepted\r\ncontent-length: 100\r\n\r\n{",
+    "half a chunk": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
+}
+
+
+@pytest.mark.parametrize("fault", AFTER_STATUS)
+def test_a_message_is_sent_when_the_status_says_so(fault: str):
+    """Whatever follows it: the receiver has the message, and would get it again for nothing."""
+    with HttpReceiver(http_receiver.answer(AFTER_STATUS[fault])) as receiver:
+        send(webhook(receiver))
+    assert len(receiver.posts) == 1
+
+
 def test_a_webhook_that_is_not_there_is_an_error():
     """Nobody listens."""
     with HttpReceiver() as receiver:

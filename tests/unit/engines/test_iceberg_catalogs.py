@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from errata.engines.iceberg.catalogs import java_properties, pyiceberg_properties, spark_conf, split_table, sqlite_path
-from errata.errors import UsageError
+from errata.engines.iceberg.commits.java import JavaIceberg
+from errata.errors import SetupError, UsageError
 from errata.model.product import S3, Catalog
 
 SQLITE = Catalog("lake", "jdbc", "sqlite:////lake/catalog.db", "/lake/warehouse")
@@ -90,3 +93,13 @@ def test_what_is_no_catalog_or_table_is_refused():
     for table in ("lake.t", "lake..t", "t"):
         with pytest.raises(UsageError, match=r"catalog\.namespace\.table"):
             split_table(table)
+
+
+def test_a_catalog_without_its_file_is_refused_and_not_created(tmp_path: Path):
+    """A mistyped address is the cause that is named; an empty catalog in its place would hide it."""
+    lake = Catalog("lake", "jdbc", f"sqlite:///{tmp_path}/none.db", str(tmp_path / "warehouse"))
+    with pytest.raises(SetupError, match="expected a SQLite database at") as refused:
+        JavaIceberg(None, {"lake": lake}).load("lake.fin.sales")
+    assert refused.value.state
+    assert refused.value.hint == "correct catalogs.lake.uri in errata.yaml\nthen: errata doctor"
+    assert not (tmp_path / "none.db").exists()

@@ -29,7 +29,7 @@ from pyiceberg.typedef import Record
 from errata.canonical import digest_of
 from errata.engines.iceberg.metadata.data_files import LiveFile, attach_deletes, fingerprint_files
 from errata.engines.iceberg.metadata.history import IcebergHistory
-from errata.errors import NotFound, UsageError
+from errata.errors import NotFound, SetupError, UsageError
 from errata.model.calendar_math import ordinal_at
 from errata.model.partition import NULL, Grain
 from errata.model.product import Completeness, Input
@@ -353,7 +353,7 @@ def test_a_version_that_is_no_tag_is_a_problem(lake: Lake, version: str):
 
 def test_a_missing_table_or_catalog_is_named_and_nothing_is_created(lake: Lake, tmp_path: Path):
     """Looking for what is not there leaves no empty catalog behind."""
-    with pytest.raises(NotFound):
+    with pytest.raises(SetupError, match="expected a SQLite database"):
         lake.reader.describe("lake.fin.t")
     assert not list(tmp_path.iterdir())
     with pytest.raises(UsageError, match="other"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -16,21 +15,16 @@ from errata.ledger import Ledger, current_owner, is_owner_dead
 from errata.ledger.db.database import Database, Tx
 from errata.model.run import AttemptState, RunState
 from support.chaos import amount
+from support.forks import FORKS
 from support.ids import numbered
 from unit.ledger import contenders
 from unit.ledger.steps import ANA, actions, adopt, bring, claim, must_claim, plan, run_in
 
-# One server imports everything once; each contender is a clean fork of it.
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(
-    ["pytest", "alembic.command", "tenacity", "sqlalchemy.dialects.postgresql.psycopg", "errata.ledger"]
-)
-
 
 def together(count: int, target: Callable[..., None], url: str) -> list[Any]:
     """Run ``target`` in ``count`` processes that start at the same moment."""
-    start, results = SERVER.Barrier(count), SERVER.Queue()
-    processes = [SERVER.Process(target=target, args=(url, start, results)) for _ in range(count)]
+    start, results = FORKS.Barrier(count), FORKS.Queue()
+    processes = [FORKS.Process(target=target, args=(url, start, results)) for _ in range(count)]
     for process in processes:
         process.start()
     found = [results.get(timeout=7200) for _ in processes]  # the test has its own end
@@ -101,7 +95,7 @@ def test_a_killed_worker_is_taken_over_at_once(ledger: Ledger, url: str, tmp_pat
     plan(ledger, chunks=1)
     bring(ledger, "bf-1", RunState.RUNNING)
     said = tmp_path / "said"
-    process = SERVER.Process(target=contenders.claim_and_hang, args=(said, url))
+    process = FORKS.Process(target=contenders.claim_and_hang, args=(said, url))
     process.start()
     until = time.monotonic() + 60
     while not said.exists() or not said.read_text():

@@ -19,6 +19,7 @@ AROUND = SqlSurroundings(
     config=("config_scale",),
     outputs=("business_date", "account_id", "gross"),
     needed=("business_date", "account_id"),
+    nullable=("gross",),
     target="lake.fin.daily",
     ignored=("produced_by_run_id",),
 )
@@ -71,7 +72,14 @@ ROWS = "SELECT business_date, account_id,\n  {} AS gross\nFROM transactions"
         ("\nDELETE FROM transactions", 2, "expected one SELECT, found DELETE"),
         ("SELECT 1;\nSELECT 2", 1, "one statement and nothing after its semicolon"),
         (ROWS.format("amount") + ";\n-- more", 3, "nothing after its semicolon"),
-        ("SELECT business_date,\n  sum(amount\nFROM transactions", 3, "not Spark SQL"),
+        ("SELECT business_date,\n  sum(amount\nFROM transactions", 2, "not Spark SQL: ( is never closed; expected )"),
+        (ROWS.format("cast(amount AS decimal(16,2)"), 2, "( is never closed"),
+        (ROWS.format("amount)"), 2, ") closes no ("),
+        ("SELECT business_date, account_id,\n  amount AS gross,\nFROM transactions", 2, "between the comma and FROM"),
+        (ROWS.format("concat(amount,)"), 2, "between the comma and )"),
+        (ROWS.replace(" AS gross", "").format("amount +"), 3, "not Spark SQL: a part of the query is missing"),
+        (ROWS.format("amount") + "\nWHERE", 4, "not Spark SQL: a part of the query is missing"),
+        ("SELECT business_date, account_id\nFROM transactions", 1, "the result lacks gross of lake.fin.daily"),
         ("SELECT 'never closed", None, "not Spark SQL"),
         ("SELECT business_date, account_id\nFROM lake.fin.other", 2, "lake.fin.other: expected an input"),
         ("SELECT business_date, account_id\nFROM transaction", 2, 'did you mean "transactions"?'),
@@ -122,7 +130,10 @@ def test_the_query_of_the_guide_passes() -> None:
 def test_every_flaw_is_told_at_once() -> None:
     """Not one per attempt."""
     found = find_sql_flaws("SELECT business_date, account_id, amout AS gros,\n rand() r\nFROM transactions", AROUND)
-    assert [one.line for one in found] == [1, 1, 2, 2]
+    assert [one.line for one in found] == [1, 1, 1, 2, 2]
+    assert [one.message for one in found if one.level == "warning"] == [
+        'the result lacks gross of lake.fin.daily; only a plan with --override schema="WHY" writes NULL'
+    ]
 
 
 def test_a_start_needs_partitions_by_time() -> None:

@@ -104,6 +104,13 @@ def test_a_transform_is_a_function_or_a_query(write: Write):
                 "which is not an input of fin.daily_revenue (transactions)"
             ),
         ),
+        (
+            "def build(ctx, *, more=1): ...\n",
+            (
+                'transforms/daily_revenue.py:1: build() lacks "transactions", an input of fin.daily_revenue; '
+                "expected every input by name"
+            ),
+        ),
     ],
 )
 def test_a_transform_that_does_not_fit_is_named(write: Write, text: str, said: str):
@@ -119,7 +126,15 @@ def test_checking_does_not_run_the_projects_code(write: Write):
     assert not (root / "ran").exists()
 
 
-@pytest.mark.parametrize("text", ["from transforms.shared import build\n", "build = make('daily')\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from transforms.shared import build\n",
+        "build = make('daily')\n",
+        "def build(ctx, **inputs): ...\n",
+        "@timed\ndef build(ctx): ...\n",
+    ],
+)
 def test_a_function_made_elsewhere_gets_the_benefit_of_the_doubt(write: Write, text: str):
     """Only importing could tell whether it is one."""
     assert found(with_transform(write(), text)) == []

@@ -50,7 +50,11 @@ def test_size_is_bounded():
         (b"a: 1\nb: \xff\n", "expected UTF-8 text", 2),
         ("a: 1\nb: \x07\n", "not YAML: special characters are not allowed", 2),
         ("a: 1\nb: [1, 2\n", "not YAML: ", 3),
-        ("a: 1\n\tb: 2\n", "not YAML: ", 2),
+        ("a: 1\n\tb: 2\n", "not YAML: a tab; expected spaces for the indentation", 2),
+        ("a: 1\n b: 2\n", "not YAML: a key where none can be: its indentation is wrong, or a value", 2),
+        ("a: b: c\n", "not YAML: a key where none can be: its indentation is wrong, or a value", 1),
+        ("a:\n  b: 1\n c: 2\n", "not YAML: the indentation is wrong here or on the line before", 3),
+        ("a: 1\nb\nc: 2\n", "not YAML: a key without a colon, here or on the line before", 3),
     ],
 )
 def test_what_cannot_be_read_names_its_line(text: str | bytes, said: str, line: int):

@@ -58,8 +58,9 @@ def test_check_compares_the_query_with_the_tables(project: Path, lake: Lake) -> 
     with open_project(project, lake) as client:
         assert [problem for problem in client.check() if problem.file.endswith(".sql")] == []
         (project / "transforms/daily_revenue.sql").write_text(QUERY.replace("amount", "amout").replace("gross", "net"))
-        found = [str(problem) for problem in client.check() if problem.file.endswith(".sql")]
-        assert found == [
+        told = [problem for problem in client.check() if problem.file.endswith(".sql")]
+        assert ["the result lacks gross" in one.message for one in told if one.level == "warning"] == [True]
+        assert [str(one) for one in told if one.level == "problem"] == [
             'transforms/daily_revenue.sql:2: amout: expected a column of transactions; did you mean "amount"?',
             "transforms/daily_revenue.sql:2: net: expected a column of lake.fin.daily_revenue",
         ]
@@ -71,6 +72,19 @@ def test_a_broken_query_is_refused_before_anything_is_computed(project: Path, la
     (project / "transforms/daily_revenue.sql").write_text(QUERY + "LIMIT 5")
     with open_project(project, lake) as client, pytest.raises(ProjectFileError, match=r"daily_revenue\.sql:5: LIMIT"):
         plan(client) if act == "plan" else client.try_out("fin.daily_revenue", "2026-01-01", as_="ana")
+
+
+def test_a_query_without_a_column_of_the_target_is_sealed_only_with_the_override(project: Path, lake: Lake) -> None:
+    """The column is written as NULL then, and nobody learns of it from the first failed chunk."""
+    (project / "transforms/daily_revenue.sql").write_text(
+        "SELECT business_date, account_id FROM transactions WHERE amount > 0\n"
+    )
+    request = {"partitions": "2026-01-01", "reason": "counted twice", "as_": "ana"}
+    with open_project(project, lake) as client:
+        with pytest.raises(ProjectFileError, match="the result lacks gross of") as refused:
+            client.plan("fin.daily_revenue", **request)
+        assert refused.value.state == "nothing was changed"
+        assert client.plan("fin.daily_revenue", **request, overrides={"schema": "gross is gone for good"}).id
 
 
 def test_the_query_is_sealed_with_the_plan(project: Path, lake: Lake) -> None:

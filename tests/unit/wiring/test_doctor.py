@@ -25,9 +25,26 @@ def test_a_catalog_that_runs_have_used_is_missed(tmp_path: Path):
     with MemoryWorld.make(tmp_path / "world", days=1).client as client:
         client.plan(PRODUCT, partitions="2026-01-01", reason="a plan", as_="ana")
     with errata.open(str(tmp_path / "world")) as client:
-        lake = {check.name: check for check in client.doctor()}["catalog lake"]
+        checks = {check.name: check for check in client.doctor()}
+    lake = checks["catalog lake"]
     assert (lake.ok, lake.waiting) == (False, False)
     assert "expected a SQLite database" in lake.found
+    assert lake.hint == "correct catalogs.lake.uri in errata.yaml"
+    # one cause is one problem, and what does not need the catalog is checked
+    assert not [name for name in checks if "lake." in name]
+    assert checks["audit chain"].ok
+
+
+def test_a_lost_catalog_does_not_keep_the_doctor_from_the_rest(tmp_path: Path):
+    """Also while a rollback depends on a guard in that catalog."""
+    world = MemoryWorld.make(tmp_path / "world", days=1)
+    world.client.rollback(world.to("published"), reason="wrong", as_="bo")
+    assert world.ledger.guards.open_hazards()
+    world.client.close()
+    with errata.open(str(tmp_path / "world")) as client:
+        checks = {check.name: check for check in client.doctor()}
+    assert not checks["catalog lake"].ok
+    assert checks["ledger"].ok
 
 
 @pytest.mark.parametrize("kind,uri", [("jdbc", "postgresql+psycopg://ana:canary@127.0.0.1:{port}/c"),

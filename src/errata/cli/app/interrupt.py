@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import signal
 import threading
 from collections.abc import Collection, Iterator, Sequence
@@ -73,6 +74,19 @@ def describe_state(words: Sequence[str]) -> str:
     return f"{main}; finished work is recorded, the next command settles the rest"
 
 
+_SHOW_CURSOR = "\x1b[?25h"
+
+
+def describe_end(words: Sequence[str], *, is_terminal: bool) -> str:
+    """The last words of a command that a second Ctrl-C ends: the state of the data and the next command. Pure.
+
+    They begin on a line of their own, and on a terminal they show the cursor, which a progress display hides.
+    """
+    cursor = _SHOW_CURSOR if is_terminal else ""
+    again = shlex.join(["errata", *words])
+    return f"{cursor}\nended at once; {describe_state(words)}\n\nhint: to continue: {again}\n"
+
+
 @contextmanager
 def interrupts_handled(words: Sequence[str], under_way: Collection[str]) -> Iterator[None]:
     """Handle interrupts of this command; outside the main thread, where signals cannot be handled, do nothing."""
@@ -84,7 +98,7 @@ def interrupts_handled(words: Sequence[str], under_way: Collection[str]) -> Iter
     def handle(number: int, _frame: object) -> None:
         received.append(number)
         if len(received) > 1:
-            _write("ended at once; what was recorded is kept\n")
+            _write(describe_end(words, is_terminal=os.isatty(2)))
             # past every lock and thread that may hang: leases run out, and Java ends when this process is gone
             os._exit(EXIT_INTERRUPTED)
         # py4j logs the interruption of a call as an error, with a traceback

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,16 +17,19 @@ TYPED = 8
 _WHOLE = 64
 
 
-def require_whole_digest(digest: str | None, command: str) -> None:
+def require_whole_digest(session: Session, digest: str | None, command: str) -> None:
     """Refuse the beginning of a digest as ``--digest``: it is what a terminal asks for, not what a program passes."""
     if digest is None:
         return
     found = len(parse_digest(digest))
+    # the project is not open yet, so nothing else completes the command
+    as_person = f" --as {shlex.quote(session.world.person)}" if session.world.person else ""
     if found != _WHOLE:
         raise UsageError(
             f"{command} was refused; --digest needs all {_WHOLE} characters, found {found}",
             state="nothing was changed",
-            hint=f"without --digest a terminal shows what is signed and asks for the first {TYPED}: errata {command}",
+            hint=f"without --digest a terminal shows what is signed and asks for the first {TYPED}: "
+            f"errata {command}{as_person}",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from errata.cli.render.layout import flow, format_columns, render_next, wrap
@@ -61,23 +62,23 @@ def _render_commit(commit: CommitView, width: int) -> list[str]:
 _MARKS = {"done": "x", "open": " ", "not needed": "-"}
 
 
-def render_runbook(view: RunbookView, width: int) -> list[str]:
-    """One line per step: a box, who and when, and what came of it or the command that does it."""
+def render_runbook(view: RunbookView, commands: Mapping[int, str], width: int) -> list[str]:
+    """One line per step: a box, who and when, and what came of it or the command that does it, by its number."""
     done = sum(step.state != "open" for step in view.steps)
     lines = flow([view.run_id, view.product, view.state, f"{done} of {len(view.steps)} steps"], width)
     for step in view.steps:
-        lines += _render_step(step, width)
+        lines += _render_step(step, commands.get(step.n, ""), width)
     for note in view.notes:
         lines += wrap(note.note, width, f"  note  {format_moment(note.at)} {note.person}: ")
     return lines
 
 
-def _render_step(step: RunbookStep, width: int) -> list[str]:
+def _render_step(step: RunbookStep, command: str, width: int) -> list[str]:
     head = f"  [{_MARKS[step.state]}] {step.n:>2}  "
     deed = [" ".join((format_moment(step.at), step.who))] if step.who else []
     pieces = [step.step, *deed, *([step.what] if step.what else [])]
     lines = flow(pieces, width, head)
-    return [*lines, f"{' ' * len(head)}{step.next}"] if step.next else lines
+    return [*lines, f"{' ' * len(head)}{command}"] if command else lines
 
 
 def render_note(view: NoteView, width: int) -> list[str]:

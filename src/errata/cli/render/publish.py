@@ -25,7 +25,7 @@ def render_publish(view: PublishView, width: int) -> list[str]:
     files = [f"{plural(view.removed_files, 'file')} out", f"{plural(view.added_files, 'file')} in"]
     lines += flow([view.publication_id, *([] if view.already else files)], width, "  ")
     if view.live_commits:
-        lines.append(f"  main moved {plural(view.live_commits, 'time')} since planning: all kept")
+        lines.append(f"  live writes since planning: {view.live_commits:,}, all kept")
     if view.compacted:
         told = f"rewritten since planning with the same rows: {format_partitions(view.grain, view.compacted)}"
         lines += wrap(told, width, "  ")

@@ -41,6 +41,7 @@ from errata.publishing.readers.ready_table import owe_ready
 from errata.publishing.selection import read_refs
 from errata.publishing.sweep import sweep_refs
 from errata.publishing.waves import wave_views
+from errata.text.numbers import plural
 from errata.views import RunView
 from errata.worker.attempt import RunJob
 from errata.worker.canary import refuse_rejected_canary
@@ -306,9 +307,10 @@ def _finish_run(job: RunJob, started: float) -> RunView:
     view = _run_view(workspace, run, already=False, started=started)
     if run.state is S.FAILED:
         first = str(view.failures[0]["error"]) if view.failures else "unknown"
+        kept = f"staged and kept: {plural(counts.done, 'chunk')}" if counts.done else "no chunk is staged"
         raise RunFailed(
             f"{counts.failed + counts.quarantined} of {counts.total} chunks failed; first: {first.splitlines()[0]}",
-            state=f"{counts.done} chunks are staged and kept; main is unchanged",
+            state=f"{kept}; main is unchanged",
             hint=_advise_failed(job, view),
             run=view,
         )

@@ -58,6 +58,7 @@ class WaveStream:
     done: int = 0  # waves that were judged or published
     said: str = ""
     retry_at: float = 0.0
+    seen: tuple[object, tuple[RunRecord, tuple[WaveRecord, ...]]] | None = None  # with the head of the audit log
     pay_at: float = 0.0
 
     def judge_next(self) -> bool:
@@ -99,8 +100,13 @@ class WaveStream:
         return self._publish(upcoming)
 
     def _read(self) -> tuple[RunRecord, tuple[WaveRecord, ...]]:
-        ledger = self.workspace.ledger
-        return ledger.read_together(lambda: (ledger.runs.get(self.run_id), ledger.waves.list(self.run_id)))
+        """The run and its waves, which are read again when the ledger has changed: its audit log shows every change."""
+        ledger, seen = self.workspace.ledger, self.seen
+        head = ledger.audit.head()
+        if seen is None or seen[0] != head:
+            now = ledger.read_together(lambda: (ledger.runs.get(self.run_id), ledger.waves.list(self.run_id)))
+            seen = self.seen = (head, now)
+        return seen[1]
 
     def _explain_wait(self, run: RunRecord, waves: tuple[WaveRecord, ...], upcoming: WaveRecord) -> str:
         """What a wave that passed its gate waits for; empty if for nothing."""

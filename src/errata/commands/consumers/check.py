@@ -112,5 +112,8 @@ def _describe_open_repair(found: ConsumerEffect, item: OutboxItem) -> dict[str, 
     """The step of a repair that a person does next, or what it waits for."""
     if step := item.progress.get("step"):
         return {"run_id": item.run_id, "steps": describe_repair(found.name, item.run_id, step)}
-    waits = item.progress.get("waits") or item.last_error
-    return {"run_id": item.run_id, "steps": (f"errata deliver {item.run_id}",), "waits": waits or ""}
+    return {
+        "run_id": item.run_id,
+        "steps": (f"errata deliver {item.run_id}",),
+        "waits": item.waits or item.last_error or "",
+    }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from errata.approval.permissions import require_person, require_role
+from collections.abc import Mapping
+from typing import Any
+
+from errata.approval.permissions import list_owners, require_person, require_role
 from errata.commands.consumers.check import find_open_repair
-from errata.delivery.payment import pay
+from errata.delivery.payment import pay_queues
 from errata.errors import EngineError, NotFound, PermissionRefused, StateRefused
 from errata.ledger import OutboxItem, RunRecord
 from errata.model.audit import Actor
@@ -52,11 +55,7 @@ def _require_owner(workspace: Workspace, actor: Actor, run: RunRecord, stream: C
     """Require the owner of the reader, or a member of the team; where nobody is known as that, an operator."""
     project, action = workspace.project, f"confirm {stream.name}"
     require_person(workspace, actor, _MAY, action, run.run_id)
-    owners = [
-        person.name
-        for person in project.people.values()
-        if stream.owner and (stream.owner in person.teams or project.is_same_person(person.name, stream.owner))
-    ]
+    owners = list_owners(project, stream.owner)
     if not owners:
         require_role(workspace, actor, _MAY, action, run.run_id, persons=True)
     elif actor.person not in owners and not project.single_user:
@@ -101,26 +100,32 @@ def _confirm_started(
     body = {"consumer": stream.name, "step": STARTED, "key": item.key, "repair": dict(step)}
     workspace.ledger.audit.note(run.run_id, actor, CONFIRMED, body)
     workspace.ledger.outbox.retry([item.item_id], actor)
-    warnings = pay(workspace, actor, run_id=run.run_id).warnings
+    # only what is owed to this reader: what others take would use up the time of the command
+    warnings = pay_queues(workspace, actor, lambda: [item.queue]).warnings
     after = workspace.ledger.outbox.get(item.item_id)
-    is_done, following = after.state is ItemState.PAID, after.progress.get("step")
-    return ConfirmView(
-        run.run_id,
-        stream.name,
-        STARTED,
-        step["copy"],
-        is_done=is_done,
-        steps=describe_repair(stream.name, run.run_id, following) if following and not is_done else (),
-        waits=str(after.progress.get("waits", "")) if not is_done else "",
-        warnings=tuple(warnings),
-    )
+    steps, waits = _find_next(run, stream, step, after)
+    is_done = after.state is ItemState.PAID
+    return ConfirmView(run.run_id, stream.name, STARTED, step["copy"], is_done, steps, waits, tuple(warnings))
+
+
+def _find_next(
+    run: RunRecord, stream: Consumer, done: Mapping[str, Any], item: OutboxItem
+) -> tuple[tuple[str, ...], str]:
+    """What a person does next, and what that waits for; both are empty once the reader is past the publication."""
+    if item.state is ItemState.PAID:
+        return (), ""
+    following = item.progress.get("step")
+    if following and following["copy"] != done["copy"]:
+        return describe_repair(stream.name, run.run_id, following), ""
+    # with this very step, somebody else is paying the item right now
+    return (f"errata deliver {run.run_id}",), "" if following else item.waits or item.last_error or ""
 
 
 def _nothing_to_confirm(run: RunRecord, stream: Consumer, item: OutboxItem | None) -> StateRefused:
     if item is not None and item.run_id != run.run_id:
         why, hint = f"the repair for {item.run_id} comes first", f"errata consumers confirm {item.run_id} {stream.name}"
     elif item is not None:
-        why = item.progress.get("waits") or item.last_error or "its repaired checkpoint is not prepared yet"
+        why = item.waits or item.last_error or "its repaired checkpoint is not prepared yet"
         hint = f"errata deliver {run.run_id}"
     else:
         published = run.state in (RunState.PUBLISHED, RunState.PART_PUBLISHED)

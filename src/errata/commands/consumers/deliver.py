@@ -8,6 +8,7 @@ from errata.approval.permissions import require_role
 from errata.commands.consumers.outbox import item_views, suggest_payment
 from errata.delivery.payment import pay
 from errata.model.audit import Actor
+from errata.model.consumer.outbox import ItemState
 from errata.model.duration import to_seconds
 from errata.model.product import Role
 from errata.views.outbox import DeliverView
@@ -29,7 +30,7 @@ def deliver(workspace: Workspace, actor: Actor, of: str | None, *, timeout: str 
     )
     items = workspace.ledger.outbox.list_open(table=table, run_id=run_id)
     return DeliverView(
-        ok=not items,
+        ok=not any(item.effect.is_debt or item.state is ItemState.FAILED for item in items),
         paid=len(report.paid),
         items=item_views(workspace, items),
         warnings=tuple(dict.fromkeys(report.warnings)),

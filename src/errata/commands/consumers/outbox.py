@@ -79,7 +79,7 @@ def suggest_payment(items: Iterable[OutboxItem], run_id: str = "") -> tuple[str,
     failed = [str(item.item_id) for item in found if item.state is ItemState.FAILED]
     steps = [f"errata outbox retry {' '.join(failed)}" if len(failed) <= 3 else "errata outbox retry --failed"]
     steps = steps if failed else []
-    owed = any(item.state is ItemState.OWED for item in found)
+    owed = any(item.state is ItemState.OWED and item.effect.is_debt for item in found)
     return (*steps, *([f"errata deliver {run_id}".strip()] if owed else []))
 
 
@@ -105,6 +105,7 @@ def _item_view(item: OutboxItem, now_ms: int) -> OutboxItemView:
         waived_by=item.waived_by,
         waived_why=item.waived_why,
         waived_ready=item.waived_ready,
+        waits=item.waits or None,
     )
 
 

@@ -63,8 +63,12 @@ def _list_sealed(run: RunRecord, manifest: Manifest, plan: PlanView) -> Iterator
         )
     if references:
         yield "reference", StepAction(who, at, ", ".join(f"{pin.name}: {pin.reference}" for pin in references))
-    hours = f"{manifest.estimate.seconds_low}–{manifest.estimate.seconds_high} s"
-    yield "estimate", StepAction(who, at, f"{hours}, {manifest.estimate.usd} USD, {manifest.estimate.rows:,} rows")
+    estimate = manifest.estimate
+    rows = f"{estimate.rows:,} rows" if estimate.rows else "rows not counted"
+    yield (
+        "estimate",
+        StepAction(who, at, f"{estimate.seconds_low}–{estimate.seconds_high} s, {estimate.usd} USD, {rows}"),
+    )
     yield "mutation", StepAction(who, at, f"{manifest.publish.mode}, {manifest.publish.on_live_write} on live writes")
     if manifest.sinks:
         yield "sinks", StepAction(who, at, ", ".join(f"{name}: {one.decision}" for name, one in manifest.sinks.items()))
@@ -137,10 +141,23 @@ def _list_deliveries(items: Sequence[OutboxItem]) -> Iterator[tuple[str, StepAct
     told = [item for item in items if item.effect is Effect.TELL and item.event == "published"]
     followed = [item for item in items if item.effect.reaches_consumer or item.effect is Effect.WATCH]
     for name, owed in (("told", told), ("watched", followed)):
-        paid = [item for item in owed if item.state is ItemState.PAID]
-        if paid and not any(item.is_open for item in owed):
-            names = ", ".join(dict.fromkeys(item.consumer or item.effect.value for item in paid))
-            yield name, StepAction("errata", max(item.ended_at or "" for item in paid), names)
+        ended = [item for item in owed if item.state in (ItemState.PAID, ItemState.WAIVED)]
+        if ended and not any(item.is_open or item.state is ItemState.CONDITIONAL for item in owed):
+            yield name, StepAction("errata", max(item.ended_at or "" for item in ended), _describe_ended(ended))
+
+
+def _describe_ended(items: Sequence[OutboxItem]) -> str:
+    """Whom it reached, and whom not: a consumer whose last item was waived was given up."""
+    last = {(item.effect, item.consumer): item for item in sorted(items, key=lambda one: one.seq or 0)}
+    given_up = dict.fromkeys(_name(item) for item in last.values() if item.state is ItemState.WAIVED)
+    reached = [name for name in dict.fromkeys(map(_name, last.values())) if name not in given_up]
+    return "; ".join(
+        part for part in (", ".join(reached), f"given up: {', '.join(given_up)}" if given_up else "") if part
+    )
+
+
+def _name(item: OutboxItem) -> str:
+    return item.consumer or item.effect.value
 
 
 def _list_not_needed(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -167,7 +184,7 @@ def _list_commands(run: RunRecord) -> dict[str, str]:
         "reviewed": f"errata diff {name}",
         "published": f"errata publish {name}",
         "watched": f"errata deliver {name}",
-        "evidence": f"errata evidence export {name}",
+        "evidence": f"errata evidence export {name} -o {name}.errata",
         "told": f'errata note {name} "whom you informed, and how"',
         "notes": f'errata note {name} "…"',
     }

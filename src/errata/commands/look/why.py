@@ -79,6 +79,8 @@ def _describe_no_publication(commits: History, partition: str) -> str:
     if unknown:
         told = f"{', '.join(unknown)} did, which is not on its record"
         return f"no run of this ledger has published this partition; {told}: {WRONG_LEDGER}"
+    if commits.complete and not any(partition in commit.touched for commit in commits.commits):
+        return "no run has ever published this partition, and no commit of the table wrote it"
     return "no run has ever published this partition; what it holds was written by the live pipeline"
 
 

@@ -181,7 +181,8 @@ def _draft_plan(
     # first, so that a kind that does not fit or a misspelt name costs no look at the tables
     refuse_unfit_kind(request, product)
     if kind.runs_transform:
-        workspace.engines.check_transform(product)
+        may_leave_out = any(override.rule == "schema" for override in request.overrides)
+        workspace.engines.check_transform(product, may_leave_out=may_leave_out)
     # read the target before the inputs: a false conflict is acceptable, a missed one is not
     target = workspace.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
     held = None

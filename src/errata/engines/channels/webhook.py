@@ -58,7 +58,8 @@ def encode(document: Any) -> bytes:
 
 
 def _post(url: str, body: bytes, headers: dict[str, str], timeout_seconds: float) -> dict[str, Any]:
-    answer = send_request("POST", url, body, headers | {"user-agent": "errata"}, timeout_seconds)
+    headers = headers | {"user-agent": "errata"}
+    answer = send_request("POST", url, body, headers, timeout_seconds, reads_body=False)
     if 200 <= answer.status < 300:
         return {"status": answer.status}
     if 300 <= answer.status < 400:

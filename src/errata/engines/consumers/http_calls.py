@@ -10,8 +10,10 @@ from errata.errors import EngineError
 from errata.model.consumer.declaration import HttpCall
 
 
-def call_address(call: HttpCall, url: str, partitions: Sequence[str], key: str, timeout_seconds: float) -> bytes:
-    """Send one request and return the body of its answer; anything but success raises ``EngineError``.
+def call_address(
+    call: HttpCall, url: str, partitions: Sequence[str], key: str, timeout_seconds: float, *, reads_body: bool
+) -> bytes:
+    """Send one request and return the body of its answer, if it is read; anything but success raises ``EngineError``.
 
     The partitions are sent as JSON, except with GET. The key is the same for every repetition of the same work.
     """
@@ -21,7 +23,7 @@ def call_address(call: HttpCall, url: str, partitions: Sequence[str], key: str, 
         headers["content-type"] = "application/json"
         content = json.dumps({"partitions": list(partitions)}).encode()
     headers |= {name.lower(): value for name, value in call.headers.items()}
-    answer = send_request(call.method, url, content, headers, timeout_seconds)
+    answer = send_request(call.method, url, content, headers, timeout_seconds, reads_body=reads_body)
     if 300 <= answer.status < 400:
         raise EngineError(f"the address answered HTTP {answer.status}, a redirect that is not followed")
     if not 200 <= answer.status < 300:

@@ -6,8 +6,11 @@ is one transaction, which also inserts the key of the move into ``errata_effects
 
 from __future__ import annotations
 
+import os
+import socket
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
@@ -37,6 +40,8 @@ _TYPES = {
 }
 _CONNECT_SECONDS = 10
 _MOVE_SECONDS = 30
+_ANSWER_SECONDS = 2
+"""How long after the time limit of a statement the server may take to say that it ended it."""
 
 
 def run_statements(uri: str, template: str, partitions: Sequence[str], timeout_seconds: float) -> None:
@@ -206,15 +211,50 @@ def _connect(uri: str, timeout_seconds: float) -> Iterator[psycopg.Connection[An
         ) from missing
     address = uri.replace("postgresql+psycopg://", "postgresql://", 1)
     connect_seconds = max(2, min(_CONNECT_SECONDS, int(timeout_seconds)))
+    limit = _TimeLimit(timeout_seconds + _ANSWER_SECONDS)
+
+    class Connection(psycopg.Connection[Any]):
+        def wait(self, *arguments: Any, **more: Any) -> Any:
+            with limit.holding(self.fileno()):
+                return super().wait(*arguments, **more)
+
     try:
-        with psycopg.connect(
+        with Connection.connect(
             address, autocommit=True, connect_timeout=connect_seconds, application_name="errata"
         ) as conn:
             conn.execute("SET TIME ZONE 'UTC'")
             conn.execute("SELECT set_config('statement_timeout', %s, false)", (f"{int(timeout_seconds * 1000)}ms",))
             yield conn
     except psycopg.Error as error:
+        if limit.is_over:
+            raise EngineError(f"the database did not answer within {limit.seconds:g} s") from None
         raise _translate_error(error) from None
+
+
+@dataclass(slots=True)
+class _TimeLimit:
+    """How long an answer may take. The server ends a statement itself, but one that is gone ends nothing."""
+
+    seconds: float
+    is_over: bool = False
+
+    @contextmanager
+    def holding(self, connection: int) -> Iterator[None]:
+        """Cut the connection, which has this file descriptor, when the time is over."""
+        # a copy of the descriptor, which is nobody else's when the timer is late
+        with socket.socket(fileno=os.dup(connection)) as sock:
+            timer = threading.Timer(self.seconds, self._cut_off, [sock])
+            timer.daemon = True
+            timer.start()
+            try:
+                yield
+            finally:
+                timer.cancel()
+
+    def _cut_off(self, sock: socket.socket) -> None:
+        self.is_over = True
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
 
 
 def _translate_error(error: psycopg.Error) -> EngineError:

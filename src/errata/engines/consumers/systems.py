@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from errata.engines.consumers import http_calls, postgres_database, redis_cache
 from errata.engines.hooks.commands import run_command
@@ -36,7 +37,7 @@ class DeclaredSystems:
                 postgres_database.find_uri(self.uris, step.on), step.sql, partitions, seconds
             )
         elif step.http is not None:
-            self._call(step.http, partitions, key, seconds)
+            self._call(step.http, partitions, key, seconds, reads_body=False)
         elif step.command:
             self._run(step.command, partitions, key, seconds)
         else:
@@ -55,7 +56,7 @@ class DeclaredSystems:
         if verify.http is not None:
             call = verify.http
             return {
-                name: http_calls.read_field(self._call(call, [name], key, seconds), verify.answer)
+                name: http_calls.read_field(self._call(call, [name], key, seconds, reads_body=True), verify.answer)
                 for name in partitions
             }
         if verify.command:
@@ -67,16 +68,16 @@ class DeclaredSystems:
         """See the port."""
         self._run(command, partitions, key, timeout_seconds)
 
-    def _call(self, call: HttpCall, partitions: Sequence[str], key: str, seconds: float) -> bytes:
+    def _call(self, call: HttpCall, partitions: Sequence[str], key: str, seconds: float, *, reads_body: bool) -> bytes:
         """One request for each partition, or one for all; returns the last answer."""
         if HOLE not in call.url:
-            return http_calls.call_address(call, call.url, partitions, key, seconds)
+            return http_calls.call_address(call, call.url, partitions, key, seconds, reads_body=reads_body)
         answer = b""
         for name in partitions:
             with _refused_values():
                 url = fill_url(call.url, name)
-            # each of them is work of its own
-            answer = http_calls.call_address(call, url, [name], f"{key}/{name}", seconds)
+            mine = name_work(key, name)
+            answer = http_calls.call_address(call, url, [name], mine, seconds, reads_body=reads_body)
         return answer
 
     def _run(self, command: Sequence[str], partitions: Sequence[str], key: str, seconds: float) -> bytes:
@@ -87,12 +88,21 @@ class DeclaredSystems:
         for name in partitions:
             with _refused_values():
                 filled = fill_command(command, name)
-            output = self._run_once(filled, [name], f"{key}/{name}", seconds)
+            output = self._run_once(filled, [name], name_work(key, name), seconds)
         return output
 
     def _run_once(self, command: Sequence[str], partitions: Sequence[str], key: str, seconds: float) -> bytes:
         given = json.dumps(list(partitions)).encode()
         return run_command(self.root, command, given, seconds, variables={KEY: key}, keeps_output=True)
+
+
+def name_work(key: str, partition: str) -> str:
+    """The key of the work for one partition, which is work of its own; a header takes no value as it is.
+
+    >>> name_work("bf-1-p1/published/recover/bi", "東\\n京")
+    'bf-1-p1/published/recover/bi/%E6%9D%B1%0A%E4%BA%AC'
+    """
+    return f"{key}/{quote(partition, safe='')}"
 
 
 @contextmanager

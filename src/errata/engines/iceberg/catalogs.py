@@ -1,4 +1,4 @@
-"""Catalog configuration for pyiceberg, the Java API and Spark. Pure.
+"""Catalog configuration for pyiceberg, the Java API and Spark. Pure, except for the look at a database file.
 
 All of them must use the same catalog name and database, because the JDBC catalog keys its rows by name. ``properties``
 from the project file are applied last, so they override anything set here.
@@ -7,10 +7,11 @@ from the project file are applied last, so they override anything set here.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from errata.engines.s3 import is_s3, to_iceberg_properties
-from errata.errors import UsageError
+from errata.errors import SetupError, UsageError
 from errata.model.product import Catalog
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -18,6 +19,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _TYPES = ("jdbc", "rest", "glue", "hive")
 _SQLITE_OPTIONS = "busy_timeout=30000&journal_mode=WAL"
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+UNTOUCHED = "nothing was read from the catalog, and nothing was changed in it"
 _S3_FILES = "org.apache.iceberg.aws.s3.S3FileIO"
 
 
@@ -44,6 +46,26 @@ def sqlite_path(uri: str | None) -> str | None:
         return None
     path = text.removeprefix("sqlite:")
     return path.removeprefix("//").removeprefix("/") if path.startswith("////") else path.removeprefix("//")
+
+
+def find_missing_file(catalog: Catalog) -> str | None:
+    """Path of the SQLite database of a catalog if it does not exist; None if it does, or needs none."""
+    path = sqlite_path(catalog.uri) if catalog.type == "jdbc" else None
+    return path if path and not Path(path).exists() else None
+
+
+def refuse_missing_file(catalog: Catalog) -> None:
+    """Refuse a catalog without its file, which SQLite creates on connect: an empty catalog would hide the cause.
+
+    Not ``NotFound``, which callers take for a table that was dropped.
+    """
+    if path := find_missing_file(catalog):
+        raise SetupError(
+            f"catalog {catalog.name} was not found; expected a SQLite database at {path}",
+            state=UNTOUCHED,
+            hint=f"correct catalogs.{catalog.name}.uri in errata.yaml\nthen: errata doctor",
+            catalog=catalog.name,
+        )
 
 
 def pyiceberg_properties(catalog: Catalog) -> dict[str, str]:

@@ -216,6 +216,13 @@ class Outbox(Store):
         """The item with this number."""
         return self._read(lambda conn: find_item(conn, item_id))
 
+    def find_last_paid(self, queue: str) -> OutboxItem | None:
+        """The item of this queue that was paid last, by its place in the order."""
+        c = outbox_item.c
+        paid = select(outbox_item).where(c.state == ItemState.PAID.value, c.queue == queue)
+        row = self._read(lambda conn: conn.execute(paid.order_by(c.seq.desc()).limit(1)).first())
+        return None if row is None else item_from_row(row)
+
     def list(
         self,
         *,

@@ -157,8 +157,9 @@ def require_accepts_results(run: RunRecord, action: str, chunk_id: str | None) -
     retried = action == "chunk.retried"
     if run.state not in _ACCEPTS_RESULTS or (retried and run.state is RunState.CANCELLED):
         kind = StateRefused if retried else AttemptLost
+        deed = "retry" if retried else action
         error = kind(
-            f"{action} was refused for {run.run_id}; expected a run that is running, found {run.state.value}",
+            f"{deed} was refused for {run.run_id}; expected a run that is running, found {run.state.value}",
             state="nothing was changed",
             run_id=run.run_id,
         )

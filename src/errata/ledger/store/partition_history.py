@@ -75,12 +75,16 @@ def find_touched_states(conn: Connection, run: RunRecord) -> dict[str, Partition
     """State of each partition that the run has published; the others are unpublished."""
     touched = select(acceptance.c.partition).where(acceptance.c.run_id == run.run_id)
     where = (acceptance.c.table_name == run.table) & acceptance.c.partition.in_(touched)
-    columns = (acceptance.c.seq, acceptance.c.partition, acceptance.c.run_id, acceptance.c.stands_on)
-    # plain columns, not records: every look at a wave asks for this, of thousands of partitions
-    found = conn.execute(select(*columns).where(where).order_by(acceptance.c.seq)).tuples().all()
-    rows = {seq: (run_id, stands_on) for seq, _, run_id, stands_on in found}
-    newest = {partition: seq for seq, partition, _, _ in found}
-    return {partition: _find_partition_state(rows, top, run.run_id) for partition, top in newest.items()}
+    # every look at a wave asks for this, of thousands of partitions: the history only where another run came later
+    tops = select(func.max(acceptance.c.seq)).where(where).group_by(acceptance.c.partition)
+    newest = conn.execute(
+        select(acceptance.c.partition, acceptance.c.seq, acceptance.c.run_id).where(acceptance.c.seq.in_(tops))
+    ).all()
+    if all(top.run_id == run.run_id for top in newest):
+        return dict.fromkeys((top.partition for top in newest), PartitionState.ACCEPTED)
+    columns = (acceptance.c.seq, acceptance.c.run_id, acceptance.c.stands_on)
+    rows = {seq: (run_id, under) for seq, run_id, under in conn.execute(select(*columns).where(where))}
+    return {top.partition: _find_partition_state(rows, top.seq, run.run_id) for top in newest}
 
 
 def _find_partition_state(rows: Mapping[int, tuple[str | None, int | None]], top: int, run_id: str) -> PartitionState:

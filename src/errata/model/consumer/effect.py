@@ -180,7 +180,8 @@ def describe_repair(name: str, run_id: str, step: Mapping[str, Any]) -> tuple[st
         return (
             f"stop {name}",
             f"{start}: it {what} (batch {step['batch']}) and then fails on the publication again",
-            f"{confirm}, which prepares the next step",
+            confirm,
+            "follow the next steps, which it shows",
         )
     handed = step["handover"]
     return (

@@ -45,6 +45,7 @@ class RecoveryNotice:
     seconds: float | None = None  # since the publication or the rollback
     problem: str = ""  # why it does not
     differences: tuple[Difference, ...] = ()
+    more: int = 0  # further partitions that differ
     retry: str = ""  # the command that tries again
     is_read_back: bool = False  # what this consumer shows was compared with the table
 
@@ -223,10 +224,10 @@ def _write_recovered(occasion: Occasion, consumer: str, _: Sequence[str]) -> lis
 def _write_failed(occasion: Occasion, consumer: str, _: Sequence[str]) -> list[str]:
     recovery = occasion.recovery or RecoveryNotice()
     listed = [
-        f"{one.partition}: shows {format_value(one.shown)}, expected {format_value(one.expected)}"
+        f"{one.partition}: shows {_format_shown(one.shown)}, expected {_format_shown(one.expected)}"
         for one in recovery.differences[:_SHOWN_DIFFERENCES]
     ]
-    rest = len(recovery.differences) - len(listed)
+    rest = len(recovery.differences) - len(listed) + recovery.more
     shown = "; ".join(listed) + (f"; and {rest:,} more" if rest > 0 else "")
     doubt = "does not show" if recovery.differences else "is not known to show"
     return [
@@ -235,6 +236,10 @@ def _write_failed(occasion: Occasion, consumer: str, _: Sequence[str]) -> list[s
         f"What went wrong: {recovery.problem}." if recovery.problem else "",
         f"{shown}." if shown else "",
     ]
+
+
+def _format_shown(value: str | None) -> str:
+    return "nothing" if value is None else format_value(value)
 
 
 def _write_unusual(occasion: Occasion, consumer: str, _: Sequence[str]) -> list[str]:

@@ -62,6 +62,7 @@ def to_json(message: Message) -> dict[str, Any]:
                 {"partition": one.partition, "shown": one.shown, "expected": one.expected}
                 for one in recovery.differences
             ],
+            "more_differences": recovery.more,
         },
         "commands": dict(message.commands),
     }

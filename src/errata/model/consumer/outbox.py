@@ -44,6 +44,11 @@ class Effect(StrEnum):
         return self in (Effect.RECOVER, Effect.WATERMARK, Effect.CHECKPOINT)
 
     @property
+    def is_debt(self) -> bool:
+        """Whether somebody waits for it; a watch only looks until its time is over."""
+        return self is not Effect.WATCH
+
+    @property
     def is_strict(self) -> bool:
         """Whether items wait for all older ones, whatever their partitions: receivers drop lower sequence numbers."""
         return self is Effect.TELL
@@ -59,6 +64,9 @@ class ItemState(StrEnum):
     FAILED = "failed"  # all attempts are used up; a person retries or waives it
     WAIVED = "waived"
 
+
+WAITS = "waits"
+"""Key of an item's progress: what it waits for."""
 
 ITEM_MOVES: dict[ItemState, frozenset[ItemState]] = {
     ItemState.CONDITIONAL: frozenset({ItemState.OWED, ItemState.VOID}),
@@ -113,19 +121,27 @@ class Paid:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A step is done and the next one has to wait; ``progress`` is given to the next attempt. Not a failed attempt."""
+    """A step is done and the next one has to wait; ``progress`` is given to the next attempt. Not a failed attempt.
+
+    ``waits`` says what it waits for, in words for people.
+    """
 
     seconds: float
     progress: Mapping[str, Any]
+    waits: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TryAgain:
-    """A failed attempt that has come somewhere: the next one gets ``progress`` and waits at least so long."""
+    """A failed attempt that has come somewhere: the next one gets ``progress`` and waits at least so long.
+
+    ``told`` is what a message says about it if it was the last attempt, in place of the error.
+    """
 
     error: str
     progress: Mapping[str, Any]
     seconds: float = 0
+    told: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

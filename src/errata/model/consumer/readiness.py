@@ -58,7 +58,7 @@ class Claim:
     since: str
     snapshot_id: str | None = None
     is_shared: bool = False  # with other tables: this snapshot is the one that fits theirs
-    passes: bool = True  # when its time is over, or what is under way or owed is done; otherwise people decide
+    passes: bool = True  # when its time is over, or what has begun or is owed is done; otherwise people decide
 
 
 @dataclass(frozen=True, slots=True)

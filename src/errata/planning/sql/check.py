@@ -20,6 +20,7 @@ from errata.gate.rules.literals import is_current_time
 from errata.model.sql_parameters import CONTEXT_PARAMETERS, INTERVAL_PARAMETERS
 from errata.planning.sql.flaw import SqlFlaw, SqlSurroundings, find_line, suggest
 from errata.planning.sql.query_columns import find_column_flaws
+from errata.planning.sql.tokens import find_token_flaw
 
 MAX_CHARACTERS = 200_000
 _FIRST_WORDS = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.FROM)
@@ -33,7 +34,7 @@ def find_sql_flaws(text: str, around: SqlSurroundings) -> tuple[SqlFlaw, ...]:
         return (SqlFlaw(None, f"expected at most {MAX_CHARACTERS:,} characters, found {len(text):,}"),)
     try:
         tokens = sqlglot.tokenize(text, read="spark")
-        if flaw := _find_statement_flaw(text, tokens):
+        if flaw := _find_statement_flaw(text, tokens) or find_token_flaw(tokens):
             return (flaw,)
         trees = [tree for tree in sqlglot.parse(text, read="spark") if tree is not None]
     except SqlglotError as error:
@@ -68,6 +69,8 @@ def _find_statement_flaw(text: str, tokens: Sequence[Token]) -> SqlFlaw | None:
 def _describe_syntax_error(error: SqlglotError) -> SqlFlaw:
     details: Sequence[Mapping[str, Any]] = getattr(error, "errors", None) or ({},)
     said = str(details[0].get("description") or str(error).splitlines()[0]).rstrip(".")
+    if said.startswith("Required keyword"):  # names a class of the parser
+        said = "a part of the query is missing"
     near = details[0].get("highlight")
     return SqlFlaw(details[0].get("line"), f"not Spark SQL: {said}{f' at {near!r}' if near else ''}")
 

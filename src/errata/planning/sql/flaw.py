@@ -15,6 +15,7 @@ class SqlFlaw:
 
     line: int | None
     message: str
+    level: str = "problem"  # or warning: a plan may allow it
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class SqlSurroundings:
     has_interval: bool = True  # partitions by time have a start and an end
     outputs: Collection[str] | None = None  # columns that the result may have
     needed: Collection[str] = ()  # columns that it must have
+    nullable: Collection[str] = ()  # columns that it lacks only if the plan writes them as NULL
     target: str = ""
     ignored: Collection[str] = ()  # further columns that a result may have
 

@@ -166,7 +166,20 @@ def _find_output_flaws(root: Scope, reader: _NameReader, around: SqlSurroundings
                 find_line(one) or find_line(query), f"{one.sql('spark')}: expected a name for this column: AS …"
             )
     names = reader.read_outputs(root)
-    if names is None or around.outputs is None:
+    if names is None:
+        return
+    yield from _find_unknown_outputs(query, names, around)
+    for name in around.needed:
+        if name.lower() not in names:
+            yield SqlFlaw(find_line(query), f"the result lacks {name}, which {around.target} needs")
+    for name in around.nullable:
+        if name.lower() not in names:
+            said = f'the result lacks {name} of {around.target}; only a plan with --override schema="WHY" writes NULL'
+            yield SqlFlaw(find_line(query), said, "warning")
+
+
+def _find_unknown_outputs(query: exp.Expr, names: list[str], around: SqlSurroundings) -> Iterator[SqlFlaw]:
+    if around.outputs is None:
         return
     allowed = {name.lower(): name for name in around.outputs}
     for name in dict.fromkeys(names):
@@ -175,9 +188,6 @@ def _find_output_flaws(root: Scope, reader: _NameReader, around: SqlSurroundings
         if name not in allowed and name not in {one.lower() for one in around.ignored}:
             said = f"{name}: expected a column of {around.target}{suggest(name, allowed)}"
             yield SqlFlaw(_find_output_line(query, name), said)
-    for name in around.needed:
-        if name.lower() not in names:
-            yield SqlFlaw(find_line(query), f"the result lacks {name}, which {around.target} needs")
 
 
 def _find_output_line(query: exp.Expr, name: str) -> int | None:

@@ -136,11 +136,29 @@ def _parse_events(text: str) -> Iterator[Event]:
     except MarkedYAMLError as error:
         place = error.problem_mark or error.context_mark
         mark = Mark(place.line + 1, place.column + 1) if place else None
-        raise TreeError(f"not YAML: {error.problem or error.context}{_hint_quotes(text, mark)}", mark) from None
+        said = _explain(str(error.problem or error.context))
+        raise TreeError(f"not YAML: {said}{_hint_quotes(text, mark)}", mark) from None
     except YAMLError as error:
         position = getattr(error, "position", None)
         mark = Mark(text.count("\n", 0, position) + 1, 1) if isinstance(position, int) else None
         raise TreeError(f"not YAML: {getattr(error, 'reason', 'it cannot be read')}", mark) from None
+
+
+_PLAIN_WORDS = {
+    r"'\\t' that cannot start any token": "a tab; expected spaces for the indentation",
+    "mapping values are not allowed": (
+        "a key where none can be: its indentation is wrong, or a value that holds a colon needs quotes"
+    ),
+    "<block end>|<block mapping start>": (
+        "the indentation is wrong here or on the line before; expected keys of one level in one column"
+    ),
+    "could not find expected ':'": "a key without a colon, here or on the line before; expected KEY: VALUE",
+}
+"""What the parser says about the most common mistakes, by pattern, in the words of someone who writes the file."""
+
+
+def _explain(problem: str) -> str:
+    return next((words for pattern, words in _PLAIN_WORDS.items() if re.search(pattern, problem)), problem)
 
 
 def _hint_quotes(text: str, mark: Mark | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errata.errors import EngineError, NotFound
+from errata.errors import EngineError, NotFound, SetupError
 from errata.model.audit import AuditEntry
 from errata.model.consumer.declaration import Consumer
 from errata.model.consumer.effect import STREAM, StreamState
@@ -33,7 +33,7 @@ def read_stream(workspace: Workspace, consumer: Consumer, table: str) -> StreamS
     try:
         checkpoint = workspace.engines.checkpoints.read(location)
         return StreamState(checkpoint, workspace.engines.history.main_line(table))
-    except (EngineError, NotFound) as error:
+    except (EngineError, NotFound, SetupError) as error:
         return StreamState(problem=error.message)
 
 

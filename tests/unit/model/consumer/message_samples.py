@@ -83,7 +83,7 @@ def build_sample(event: str) -> Message:
         "failed": replace(
             plain,
             recovery=RecoveryNotice(
-                problem="the cache has old values after 8 refreshes",
+                problem="it still differs after 8 attempts",
                 differences=(Difference("2026-01-17", "274341.10", "233211.94"),),
                 retry="errata outbox retry 31",
             ),

@@ -28,7 +28,11 @@ def consumers_check(
     """
     with session.client() as client:
         view = client.check_consumers(product, start, end, partitions=partitions)
-    session.answer(view, lambda width: render_consumers(view, width))
+        steps = {
+            one.name: [client.complete_commands(step, as_=session.person) for step in one.steps]
+            for one in view.consumers
+        }
+    session.answer(view, lambda width: render_consumers(view, steps, width))
 
 
 def consumers_confirm(
@@ -47,5 +51,6 @@ def consumers_confirm(
         return DECLINED
     with session.client() as client:
         view = client.confirm_consumer(run, consumer, as_=session.person)
-    session.answer(view, lambda width: render_confirmed(view, width))
+        steps = [client.complete_commands(step, as_=session.person) for step in view.steps]
+    session.answer(view, lambda width: render_confirmed(view, steps, width))
     return 0

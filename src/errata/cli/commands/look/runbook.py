@@ -16,4 +16,5 @@ def runbook(session: Session, run: Run) -> None:
     """
     with session.client() as client:
         view = client.runbook(run)
-    session.answer(view, lambda width: render_runbook(view, width))
+        commands = {step.n: client.complete_commands(step.next, as_=session.person) for step in view.steps if step.next}
+    session.answer(view, lambda width: render_runbook(view, commands, width))

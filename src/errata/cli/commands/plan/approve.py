@@ -42,7 +42,7 @@ def approve(
             state="nothing was changed",
             hint=f"errata show {run} shows the plan and its digest",
         )
-    require_whole_digest(digest, f"approve {run}")
+    require_whole_digest(session, digest, f"approve {run}")
     with session.client() as client:
         if campaign := find_campaign(client, run):
             refuse_options(campaign, break_glass=break_glass)

@@ -112,10 +112,11 @@ def plan(
     """
     is_half = (start is None) != (end is None)
     if partitions is None and (start is None or end is None) and (not stale or is_half):
+        half = f"a range without {'--from' if start is None else '--to'}" if is_half else "a plan without a scope"
         raise UsageError(
-            "a plan without a scope was refused; expected --from and --to, or --partitions",
+            f"{half} was refused; expected --from and --to, or --partitions",
             state="nothing was planned",
-            hint=f'errata plan {product} --from 2026-01-01 --to 2026-02-01 --reason "…"',
+            hint=f'errata plan {product} --from {start or "D"} --to {end or "D"} --reason "…"',
         )
     if partitions is not None and (start is not None or end is not None):
         raise UsageError(

@@ -67,7 +67,7 @@ def standing_approve(
             state="nothing was changed",
             hint=f"errata standing approve {product} … on a terminal shows what it covers and its digest",
         )
-    require_whole_digest(digest, f"standing approve {product}")
+    require_whole_digest(session, digest, f"standing approve {product}")
     changes = parse_pairs("--change", change)
     with session.client() as client:
 

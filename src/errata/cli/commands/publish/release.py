@@ -33,7 +33,7 @@ def release(
 
     Example: errata release bf-20260214-daily-revenue-7f3a21c0
     """
-    require_whole_digest(digest, f"release {run}")
+    require_whole_digest(session, digest, f"release {run}")
     with session.client() as client:
 
         def decide(signed: str | None) -> ReleaseView:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from errata.cli.render.layout import flow, render_warnings, wrap
@@ -16,19 +16,19 @@ _PUBLISHED = {"": "its table is not changed", "append": "as an append", "overwri
 _SIGNS = {"stops": "!", "unknown": "!", "misses": "!"}
 
 
-def render_consumers(view: ConsumersView, width: int) -> list[str]:
-    """The product, and each consumer with what happens to it."""
+def render_consumers(view: ConsumersView, steps: Mapping[str, Sequence[str]], width: int) -> list[str]:
+    """The product, and each consumer with what happens to it; ``steps`` of a repair, by consumer."""
     scope = format_partitions(view.grain, view.partitions) if view.partitions else ""
     how = _PUBLISHED.get(view.operation, view.operation)
     lines = flow([view.product, scope, f"published {how}" if view.operation else how], width)
     if not view.consumers:
         return [*lines, *wrap("no consumer is declared for it in errata.yaml", width, "  ")]
     for one in view.consumers:
-        lines += ["", *_render_consumer(one, width)]
+        lines += ["", *_render_consumer(one, steps[one.name], width)]
     return lines
 
 
-def _render_consumer(one: ConsumerEffectView, width: int) -> list[str]:
+def _render_consumer(one: ConsumerEffectView, steps: Sequence[str], width: int) -> list[str]:
     about = [one.name, one.kind, f"owner {one.owner}" if one.owner else "", one.effect]
     lines = flow(about, width, f"{_SIGNS.get(one.effect, '✓')} ")
     lines += wrap(one.why, width, "  ")
@@ -36,7 +36,7 @@ def _render_consumer(one: ConsumerEffectView, width: int) -> list[str]:
     lines += wrap(one.checkpoint, width, "  checkpoint  ") if one.checkpoint else []
     if one.run_id:
         lines += wrap(f"owed by {one.run_id}" + (f": {one.waits}" if one.waits else ""), width, "  ! ")
-        lines += _render_steps(one.steps, width)
+        lines += _render_steps(steps, width)
     return lines
 
 
@@ -54,8 +54,8 @@ def _render_steps(steps: Sequence[str], width: int) -> list[str]:
     return lines
 
 
-def render_confirmed(view: ConfirmView, width: int) -> list[str]:
-    """What was recorded, and what comes next."""
+def render_confirmed(view: ConfirmView, steps: Sequence[str], width: int) -> list[str]:
+    """What was recorded, and the steps that come next."""
     if view.step == "stopped":
         lines = wrap(f"{view.consumer} is stopped, as far as its checkpoint shows; publish checks it again", width)
     elif view.is_done:
@@ -63,5 +63,5 @@ def render_confirmed(view: ConfirmView, width: int) -> list[str]:
     else:
         lines = wrap(f"{view.consumer} was started on {view.checkpoint}", width)
         lines += wrap(view.waits, width, "  ! ") if view.waits else []
-        lines += _render_steps(view.steps, width)
+        lines += _render_steps(steps, width)
     return [*lines, *render_warnings(view.warnings, width)]

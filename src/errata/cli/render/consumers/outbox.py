@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from errata.views.outbox import DeliverView, OutboxDecisionView, OutboxItemView, OutboxView
 
 _SIGNS = {"owed": "▶", "failed": "✗", "paid": "✓", "waived": "!"}
+_MOST = 20
+"""Items that pages about something else show."""
 
 
 def render_outbox(view: OutboxView, steps: Sequence[str], width: int) -> list[str]:
@@ -19,7 +21,7 @@ def render_outbox(view: OutboxView, steps: Sequence[str], width: int) -> list[st
     if not view.items:
         of = f" because of {view.run_id}" if view.run_id else ""
         return [f"✓ nothing is {'on record' if view.all else 'owed'}{of}"]
-    return [*_render_items(view.items, width), *_render_steps(steps)]
+    return [*_render_items(view.items, width, names_run=view.run_id is None), *_render_steps(steps)]
 
 
 def render_outbox_decision(view: OutboxDecisionView, steps: Sequence[str], width: int) -> list[str]:
@@ -36,17 +38,31 @@ def render_delivery(view: DeliverView, steps: Sequence[str], width: int) -> list
     """What was paid, and what is still owed."""
     took = f"in {format_duration(view.seconds)}"
     if view.ok:
-        return [*flow([f"✓ {plural(view.paid, 'item')} paid" if view.paid else "✓ nothing is owed", took], width)]
+        lines = flow([f"✓ {plural(view.paid, 'item')} paid" if view.paid else "✓ nothing is owed", took], width)
+        return [*lines, *render_owed(view.items, width)]
     failed = sum(item.state == "failed" for item in view.items)
     owed = len(view.items) - failed
-    pieces = [f"! {plural(view.paid, 'item')} paid", f"{owed} still owed", f"{failed} failed" if failed else "", took]
-    lines = [*flow(pieces, width), *_render_items(view.items, width)]
-    return [*lines, *render_warnings(view.warnings, width), *_render_steps(steps)]
+    pieces = [
+        f"! {plural(view.paid, 'item')} paid",
+        f"{owed:,} still owed",
+        f"{failed:,} failed" if failed else "",
+        took,
+    ]
+    lines = [*flow(pieces, width), *render_owed(view.items, width)]
+    # an error of an item is below it already
+    told = {item.last_error for item in view.items if item.last_error}
+    warnings = [one for one in view.warnings if not any(error in one for error in told)]
+    return [*lines, *render_warnings(warnings, width), *_render_steps(steps)]
 
 
-def render_owed(items: Iterable[OutboxItemView], width: int) -> list[str]:
-    """Open items of a run, for its status."""
-    return list(_render_items(tuple(items), width))
+def render_owed(items: Sequence[OutboxItemView], width: int) -> list[str]:
+    """Open items; of many only some, with those that failed first."""
+    if len(items) <= _MOST:
+        return list(_render_items(tuple(items), width))
+    shown = sorted(items, key=lambda item: item.state != "failed")[:_MOST]
+    of = items[0].run_id if len({item.run_id for item in items}) == 1 else ""
+    rest = f"and {len(items) - _MOST:,} more: errata outbox {of}".rstrip()
+    return [*_render_items(tuple(shown), width), *wrap(rest, width, "  ")]
 
 
 def render_item(item: OutboxItemView, width: int) -> list[str]:
@@ -54,28 +70,36 @@ def render_item(item: OutboxItemView, width: int) -> list[str]:
     return list(_render_items((item,), width))
 
 
-def _render_items(items: tuple[OutboxItemView, ...], width: int) -> Iterator[str]:
-    several = len({item.run_id for item in items}) > 1
-    rows = [_list_cells(item, item.run_id if several else "") for item in items]
+def _render_items(items: tuple[OutboxItemView, ...], width: int, *, names_run: bool = False) -> Iterator[str]:
+    """Items as a table; below the run that owes them where it is not known otherwise."""
+    runs = list(dict.fromkeys(item.run_id for item in items))
+    names_run = names_run or len(runs) > 1
+    ordered = sorted(items, key=lambda item: runs.index(item.run_id))
+    rows = [_list_cells(item) for item in ordered]
     table = format_columns(rows, width, indent="", right=[len(rows[0]) - 1]) if rows else []
     fits = all(len(line) <= width for line in table)
-    for item, cells, line in zip(items, rows, table, strict=True):
+    above = ""
+    for item, cells, line in zip(ordered, rows, table, strict=True):
+        if names_run and item.run_id != above:
+            yield from flow([item.run_id], width)
+        above = item.run_id
         yield from [line] if fits else flow(cells, width)
         yield from _render_item_notes(item, width)
 
 
-def _list_cells(item: OutboxItemView, run_id: str) -> list[str]:
-    """Cells of the table; the run only where items of several are shown."""
-    cells = [f"{_SIGNS[item.state]} {item.id}", item.kind, item.consumer or "–", item.event.replace("_", " "), run_id]
-    cells += [item.state, plural(item.attempts, "attempt"), format_duration(item.age_seconds)]
-    return [cell for cell in cells if cell]
+def _list_cells(item: OutboxItemView) -> list[str]:
+    cells = [f"{_SIGNS[item.state]} {item.id}", item.kind, item.consumer or "–", item.event.replace("_", " ")]
+    return [*cells, item.state, plural(item.attempts, "attempt"), format_duration(item.age_seconds)]
 
 
 def _render_item_notes(item: OutboxItemView, width: int) -> Iterator[str]:
     if item.last_error and item.state != "paid":
         yield from wrap(item.last_error, width, "      ")
+    if item.waits:
+        yield from wrap(item.waits, width, "      ")
     if item.next_at:
-        yield from wrap(f"tried again from {format_moment(item.next_at)} UTC", width, "      ")
+        again = "looked at again" if item.waits else "tried again"
+        yield from wrap(f"{again} from {format_moment(item.next_at)} UTC", width, "      ")
     if item.waived_by:
         so = (
             ", and readers may continue"

@@ -29,4 +29,5 @@ def _describe(line: RecoveryLine) -> str:
         told.append(f"late by {left}" if line.seconds_left < 0 else f"{left} left")
     elif line.is_late:
         told.append("late")
-    return ", ".join(told) + (f": {line.error}" if line.error else "")
+    why = line.error or line.waits
+    return ", ".join(told) + (f": {why}" if why else "")

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from errata.engines.iceberg.catalogs import java_properties
+from errata.engines.iceberg.catalogs import java_properties, refuse_missing_file
 from errata.engines.iceberg.commits.clock import require_clock
 from errata.errors import EngineError, NotFound, RunExpired
 from errata.model.calendar_math import first_second, format_stored_ordinal
@@ -49,6 +49,14 @@ class JavaIceberg:
         """The gateway's JVM view."""
         return self._gateway.jvm
 
+    def find_class(self, name: str) -> Any:
+        """A class by its full name, in one request.
+
+        ``jvm.org.apache…`` asks for every part of the name whether it is a class, and the JVM looks into every jar
+        each time.
+        """
+        return getattr(self.jvm, name)
+
     @property
     def bulk(self) -> Any:
         """The ``ErrataFiles`` helper in this JVM, compiled on first use."""
@@ -66,12 +74,15 @@ class JavaIceberg:
         except Py4JJavaError as problem:
             if problem.java_exception.getClass().getSimpleName() not in _ABSENT:
                 raise
-            raise NotFound(f"table {table} is not in catalog {table.partition('.')[0]}", table=table) from None
+            raise NotFound(
+                f"table {table} is not in catalog {table.partition('.')[0]}", hint="errata check", table=table
+            ) from None
 
     def place(self, table: str) -> tuple[Any, Any]:
         """The catalog of a table and the table's identifier in it."""
         name, *rest = table.split(".")
-        return self._open_catalog(name), self.jvm.org.apache.iceberg.catalog.TableIdentifier.parse(".".join(rest))
+        identifiers = self.find_class("org.apache.iceberg.catalog.TableIdentifier")
+        return self._open_catalog(name), identifiers.parse(".".join(rest))
 
     def reach(self, name: str) -> int:
         """Number of top-level namespaces in the catalog; raises if it does not answer."""
@@ -97,13 +108,15 @@ class JavaIceberg:
 
     def _open_catalog(self, name: str) -> Any:
         if name not in self._open:
-            conf = self.jvm.org.apache.hadoop.conf.Configuration()
+            refuse_missing_file(self._catalogs[name])
+            conf = self.find_class("org.apache.hadoop.conf.Configuration")()
             for key, value in self._hadoop.items():
                 conf.set(key, value)
-            properties = self.jvm.java.util.HashMap()
+            properties = self.find_class("java.util.HashMap")()
             for key, value in java_properties(self._catalogs[name]).items():
                 properties.put(key, value)
-            self._open[name] = self.jvm.org.apache.iceberg.CatalogUtil.buildIcebergCatalog(name, properties, conf)
+            catalogs = self.find_class("org.apache.iceberg.CatalogUtil")
+            self._open[name] = catalogs.buildIcebergCatalog(name, properties, conf)
         return self._open[name]
 
     def scope(self, table: Any, target: TargetPin, partitions: Sequence[str]) -> str:

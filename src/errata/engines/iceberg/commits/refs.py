@@ -39,7 +39,7 @@ def find_ref(table: Any, name: str) -> str | None:
 
 def list_refs(java: JavaIceberg, table: Any) -> frozenset[str]:
     """Names of all refs, main included, in one call."""
-    return frozenset(str(java.jvm.java.lang.String.join("\n", table.refs().keySet())).split("\n")) - {""}
+    return frozenset(str(java.find_class("java.lang.String").join("\n", table.refs().keySet())).split("\n")) - {""}
 
 
 def main_head(table: Any) -> str | None:

@@ -49,7 +49,7 @@ def ensure_shadow(java: JavaIceberg, target: TargetPin, run_id: str) -> None:
             state="nothing was staged; main is unchanged",
             hint=f"plan again with --supersede {run_id}",
         )
-    parser = java.jvm.org.apache.iceberg.TableMetadataParser
+    parser = java.find_class("org.apache.iceberg.TableMetadataParser")
     copied = json.loads(parser.toJson(table.operations().current()))
     location = sibling_location(str(table.location()), target.shadow.rpartition(".")[2])
     made = build_shadow_metadata(copied, missing, str(uuid.uuid4()), location, run_id)
@@ -75,7 +75,7 @@ def drop_shadow(java: JavaIceberg, target: TargetPin) -> bool:
     catalog, identifier = java.place(target.shadow)
     catalog.dropTable(identifier, False)  # noqa: FBT003 - without purge
     # with gc.enabled off this deletes metadata and manifests, but no data file
-    java.jvm.org.apache.iceberg.CatalogUtil.dropTableData(shadow.io(), metadata)
+    java.find_class("org.apache.iceberg.CatalogUtil").dropTableData(shadow.io(), metadata)
     return True
 
 

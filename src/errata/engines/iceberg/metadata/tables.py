@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errata.engines.failures import cause_of
-from errata.engines.iceberg.catalogs import pyiceberg_properties, split_table, sqlite_path
+from errata.engines.iceberg.catalogs import (
+    UNTOUCHED,
+    find_missing_file,
+    pyiceberg_properties,
+    refuse_missing_file,
+    split_table,
+)
 from errata.engines.retry import retry
 from errata.errors import EngineError, ErrataError, NotFound, SetupError, UsageError
 from errata.model.near_miss import NearMiss, describe_entries
@@ -38,7 +43,6 @@ if TYPE_CHECKING:
 
 _EXTRAS = {"jdbc": "postgres"}
 """The pip extra of a catalog type, where its name differs from the type."""
-_UNTOUCHED = "nothing was read from the catalog, and nothing was changed in it"
 
 
 class TableLoader:
@@ -104,16 +108,14 @@ class TableLoader:
         except Exception as problem:  # as above
             raise EngineError(
                 f"catalog {name} did not answer: {describe_error(problem)}",
-                state=_UNTOUCHED,
+                state=UNTOUCHED,
                 hint="errata doctor",
                 catalog=name,
             ) from problem
 
     def find_missing_file(self, name: str) -> str | None:
         """Path of the SQLite database of the catalog if it does not exist; None if it does, or needs none."""
-        catalog = self._catalogs[name]
-        path = sqlite_path(catalog.uri) if catalog.type == "jdbc" else None
-        return path if path and not Path(path).exists() else None
+        return find_missing_file(self._catalogs[name])
 
     def create(
         self, table: str, schema: Schema, properties: Mapping[str, str], spec: PartitionSpec | None = None
@@ -176,33 +178,26 @@ class TableLoader:
             known = ", ".join(sorted(self._catalogs)) or "none"
             raise UsageError(
                 f"catalog {name!r} is not in errata.yaml; expected one of: {known}",
-                state=_UNTOUCHED,
+                state=UNTOUCHED,
                 hint="errata check",
                 catalog=name,
             )
         catalog = self._catalogs[name]
-        # SQLite creates a missing file on connect, but a plan must not leave an empty catalog behind
-        if path := self.find_missing_file(name):
-            raise NotFound(
-                f"catalog {name} was not found; expected a SQLite database at {path}",
-                state=_UNTOUCHED,
-                hint="errata doctor",
-                catalog=name,
-            )
+        refuse_missing_file(catalog)
         try:
             self._open[name] = load_catalog(name, **pyiceberg_properties(catalog))
         except (NotInstalledError, ModuleNotFoundError) as problem:
             raise SetupError(
                 f"catalog {name} of type {catalog.type} needs a package that is not installed: "
                 f"{describe_error(problem)}",
-                state=_UNTOUCHED,
+                state=UNTOUCHED,
                 hint=f"pip install 'errata[{_EXTRAS.get(catalog.type, catalog.type)}]'",
                 catalog=name,
             ) from problem
         except Exception as problem:  # as above
             raise EngineError(
                 f"catalog {name} could not be opened: {describe_error(problem)}",
-                state=_UNTOUCHED,
+                state=UNTOUCHED,
                 hint="errata doctor",
                 catalog=name,
             ) from problem

@@ -24,12 +24,14 @@ from errata.engines.spark.diff.values import to_plain_value
 from errata.model.diff import (
     BY_KEY,
     BY_ROW,
+    KINDS_OF_CHANGE,
     ColumnChange,
     Diff,
     PartitionDiff,
     SampleRow,
     SchemaDiff,
     mask_row,
+    order_sample,
     sum_by_column,
 )
 from errata.model.manifest import Manifest
@@ -172,13 +174,14 @@ class _SampleReader:
     pairs: Pairs
 
     def take(self, found: Sequence[PartitionDiff], wanted: int) -> tuple[SampleRow, ...]:
-        """Up to ``wanted`` differing rows from as few partitions as possible; changed rows come first in each.
+        """Up to ``wanted`` differing rows from few partitions: one of each kind, then changed ones first.
 
         A smaller sample is the beginning of a larger one.
         """
         chosen: list[PartitionDiff] = []
         room = wanted
-        for part in sorted(found, key=lambda p: (-p.changed, -(p.added + p.removed))):
+        ordered = sorted(found, key=lambda p: (-p.changed, -(p.added + p.removed)))
+        for part in ordered:
             if room <= 0 or not part.touched:
                 break
             chosen.append(part)
@@ -188,11 +191,20 @@ class _SampleReader:
         rows = self._read_changed_rows(by_key, wanted) if by_key else []
         rows += self._read_unpaired_rows(by_row, wanted) if by_row else []
         place = {part.partition: n for n, part in enumerate(chosen)}
-        return tuple(sorted(rows, key=lambda row: place[row.partition])[:wanted])
+        rows = sorted(rows, key=lambda row: place[row.partition])
+        # a kind of which the rows so far hold none: its first row is the same one in a larger sample
+        for kind in KINDS_OF_CHANGE if wanted else ():
+            part_of_kind = next((part for part in ordered if getattr(part, kind)), None)
+            if part_of_kind and all(row.change != kind for row in rows):
+                read = self._read_changed_rows if part_of_kind.method == BY_KEY else self._read_unpaired_rows
+                rows += read([part_of_kind.partition], 1, (kind,))
+        return order_sample(rows, wanted)
 
-    def _read_changed_rows(self, partitions: Sequence[str], limit: int) -> list[SampleRow]:
+    def _read_changed_rows(
+        self, partitions: Sequence[str], limit: int, kinds: Sequence[str] = KINDS_OF_CHANGE
+    ) -> list[SampleRow]:
         keys = [f"k{n}" for n in range(len(self.pairs.key))]
-        differing = self.pairs.pair_rows(partitions).where(F.col("status").isin("added", "removed", "changed"))
+        differing = self.pairs.pair_rows(partitions).where(F.col("status").isin(*kinds))
         # changed rows are the most informative, so they come first
         rank = F.when(F.col("status") == "changed", 0).otherwise(1)
         rows = differing.orderBy(_place_of(partitions), rank, *keys).limit(limit).collect()
@@ -214,10 +226,13 @@ class _SampleReader:
             self._to_plain_row(after),
         )
 
-    def _read_unpaired_rows(self, partitions: Sequence[str], limit: int) -> list[SampleRow]:
+    def _read_unpaired_rows(
+        self, partitions: Sequence[str], limit: int, kinds: Sequence[str] = KINDS_OF_CHANGE
+    ) -> list[SampleRow]:
         columns = self.pairs.columns
         row = F.struct(*(F.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(columns))).alias("row")
-        odd = _count_identical_rows(self.pairs, partitions, [row]).where(F.col("na") != F.col("nb"))
+        kind = F.when(F.col("na") > F.col("nb"), "added").when(F.col("na") < F.col("nb"), "removed")
+        odd = _count_identical_rows(self.pairs, partitions, [row]).where(kind.isin(*kinds))
         result = []
         for found in odd.orderBy(_place_of(partitions), "ha", "hb").limit(limit).collect():
             values = self._to_plain_row({name: found["row"][f"c{n}"] for n, name in enumerate(columns)})

@@ -42,7 +42,7 @@ class SparkWriter:
         bulk.openWrite(handle, name)
         # Iceberg resolves the name in the catalogs of the thread's active session, and a worker's thread has none
         session = rows.sparkSession._jsparkSession  # noqa: SLF001  there is no other way to name a session to Java
-        self._java.jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session)
+        self._java.find_class("org.apache.spark.sql.classic.SparkSession").setActiveSession(session)
         try:
             rows.write.format("iceberg").options(**WRITE_OPTIONS).mode("append").save(name)
             return append_written_files(self._java, table, branch, name, mark, dict(properties or {}))
