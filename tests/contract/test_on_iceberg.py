@@ -17,7 +17,7 @@ from errata.testing.contracts import (
     StagingContract,
     TagContract,
 )
-from errata.testing.contracts.ready_table import HELD, OTHER, READY
+from errata.testing.contracts.ready_table import HELD, OTHER, READY, ReadySubject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,6 +74,10 @@ class TestReadyTables(ReadyTableContract):
         from contract.iceberg_subject import IcebergReadySubject
 
         return IcebergReadySubject(engines)
+
+    def test_rows_that_were_read_before_another_commit_are_read_again(self, ready_subject: ReadySubject) -> None:
+        """PyIceberg would repeat a commit that it lost, with the rows that it has."""
+        super().test_rows_that_were_read_before_another_commit_are_read_again(ready_subject)
 
     def test_rows_of_several_tables_are_one_version(
         self, ready_subject: IcebergReadySubject, engines: ProjectEngines

@@ -7,6 +7,7 @@ the code has outgrown is repaired and not skipped.
 from __future__ import annotations
 
 from sabotage.plant import Plant
+from sabotage.plants_in_holds import IN_HOLDS
 from sabotage.plants_in_iceberg import IN_ICEBERG
 from sabotage.plants_in_messages import IN_MESSAGES
 from sabotage.plants_in_outbox import IN_OUTBOX
@@ -1107,6 +1108,7 @@ PLANTS = (
     ),
     *IN_ICEBERG,
     *IN_MESSAGES,
+    *IN_HOLDS,
     *IN_OUTBOX,
     *IN_STALENESS,
     *IN_STREAMS,
