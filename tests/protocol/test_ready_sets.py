@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from errata.model.consumer.readiness import ReadyRow
 from errata.views.campaign import CampaignPlanView
 from support.clock import later, stopped_clock
 from support.graph_world import PRODUCTS, GraphWorld
+from support.postgres import PostgresServer
 
 READY = "lake.errata.ready"
 SCOPE = {
@@ -130,7 +132,7 @@ def list_kills(places: Sequence[str], usual: set[tuple[str, int]]) -> list[Any]:
 def make(tmp_path: Path) -> Iterator[Callable[..., Office]]:
     made: list[GraphWorld] = []
 
-    def of(manual: str = "") -> Office:
+    def of(manual: str = "", ledger: str = "") -> Office:
         root = tmp_path / f"graph{len(made)}"
         root.mkdir()
         products = {name: text + f"publish: {{manual: {str(name == manual).lower()}}}\n"
@@ -138,6 +140,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Office]]:
         world = GraphWorld.make(root, products=products)
         made.append(world)
         text = (root / "errata.yaml").read_text().replace("people:\n", f"ready: {{table: {READY}}}\n{PEOPLE}", 1)
+        text = text.replace("sqlite:///.errata/ledger.db", ledger) if ledger else text
         world.write("errata.yaml", text)
         before = {name: world.rows(name) for name in SCOPE}
         world.change("2026-02-01T23:00", 1000)
@@ -364,6 +367,24 @@ def test_a_campaign_waits_for_consumers_of_one_member_and_goes_on_with_others(ma
            for one in ledger.members.list(office.campaign.campaign_id).values()}  # fmt: skip
     assert out["ops.rolling"] < out["ops.monthly"]
     assert {one.state for one in office.world.lake.ready.rows(READY)} == {"ready"}
+
+
+@pytest.mark.slow
+def test_a_ledger_on_postgresql_keeps_tables_together(make: Callable[..., Office], postgres: PostgresServer) -> None:
+    """The same rules in another database: published, stopped half-way, and rolled back."""
+    name = f"sets_{secrets.token_hex(6)}"
+    postgres.create_database(name)
+    office = make(manual="daily", ledger=postgres.url(name))
+    with office.reading():
+        office.run()
+        assert set(office.states().values()) == {"settling", "held"}
+        office.world.client.publish(
+            office.world.workspace.ledger.members.list(office.campaign.campaign_id)["ops.daily"].run_id, as_="bo"
+        )
+        assert office.run() == "done"
+        office.roll_back()
+    office.read()
+    assert office.list_seen() == ["ready old", "wait old", "ready new", "wait new", "ready old"]
 
 
 def test_evidence_of_a_member_verifies_with_the_holds_of_its_campaign(make: Callable[..., Office]) -> None:

@@ -111,11 +111,17 @@ class Holds(Store):
         self._write(actor, work)
 
     def end(self, run_id: str, actor: Actor, because: str, partitions: Collection[str]) -> None:
-        """End the holds of a run on these partitions, because what they were opened for does not happen."""
+        """End the holds of a run on these partitions, because what they were opened for does not happen.
+
+        So do those of readers of other tables, which were held with them.
+        """
         wanted = set(partitions)
-        self._write(
-            actor, lambda tx: end_holds(tx, run_id, actor, because, lambda one: not wanted.isdisjoint(one.partitions))
-        )
+
+        def work(tx: Tx) -> None:
+            own = find_run(tx.conn, run_id).table
+            end_holds(tx, run_id, actor, because, lambda one: one.table != own or not wanted.isdisjoint(one.partitions))
+
+        self._write(actor, work)
 
     def end_one(self, hold_id: str, actor: Actor, because: str) -> None:
         """End one hold of a run; does nothing if it is over."""
