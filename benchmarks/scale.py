@@ -123,6 +123,7 @@ def _answer(root: Path, case: Case) -> dict[str, float]:
     jars = ":".join(map(str, require_jars()))
     gateway = start_jvm({"spark.driver.memory": case.heap, "spark.driver.extraClassPath": jars}, root / "java.log")
     lake = Catalog("lake", "jdbc", f"sqlite:///{root}/.errata/catalog.db", str(root / "warehouse"))
+    (root / ".errata" / "catalog.db").touch()  # Errata opens catalogs and creates none
     bare = {"fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"}
     java = JavaIceberg(gateway, {"lake": lake}, bare)
     many = _compiled(gateway)
