@@ -18,8 +18,8 @@ MOST_MODULES = 24
 SAME_CONCEPT = {
     "adopt", "approval", "approve", "audit",
     "calendar", "campaign", "campaigns", "check", "checkpoints", "checks", "chunks", "class_archive", "cleanup",
-    "completeness", "consumers", "control",
-    "deliver", "diff", "differ", "distribution", "doctor",
+    "completeness", "consumers", "control", "copies",
+    "declaration", "deliver", "diff", "differ", "distribution", "doctor",
     "eras", "erase", "erasure", "evidence",
     "history",
     "impact",
