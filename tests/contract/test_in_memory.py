@@ -6,8 +6,10 @@ import pytest
 
 from errata.testing.contracts import (
     CacheContract,
+    CopyContract,
     MeasurerContract,
     MemoryCacheSubject,
+    MemoryCopySubject,
     MemoryMessageSubject,
     MemorySubject,
     MemoryWatermarkSubject,
@@ -71,3 +73,12 @@ class TestMessages(MessageContract):
     def message_subject(self) -> MemoryMessageSubject:
         """A fresh channel."""
         return MemoryMessageSubject()
+
+
+class TestCopies(CopyContract):
+    """A copy in memory."""
+
+    @pytest.fixture
+    def copy_subject(self) -> MemoryCopySubject:
+        """An empty one."""
+        return MemoryCopySubject()

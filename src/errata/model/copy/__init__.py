@@ -4,6 +4,8 @@ declaration   a copy as a product file declares it
 table         a copy with its columns, and the names of the tables next to it
 row_text      the text and the hash of a row, equal in Python, Spark, PostgreSQL and Snowflake
 checksum      what the rows of a partition are compared by
+measure       checksums of rows in Python
 marker        who may replace rows of a copy, and what its partitions hold
 delivery      one replacement of partitions, and its receipt
+refusals      why a delivery writes nothing, in the same words for every warehouse
 """

@@ -76,6 +76,7 @@ class WarehouseColumn:
     type: str  # as the warehouse spells it
     is_required: bool = False  # may not be NULL
     has_default: bool = False  # a default, an identity or a generated value
+    is_generated: bool = False  # computed by the warehouse: nobody can write it
 
 
 @dataclass(frozen=True, slots=True)
