@@ -77,7 +77,7 @@ bench-sqlmesh: .tools/uv.stamp ## SQLMesh in an environment of its own, to measu
 COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --no-annotate --no-header
 
-USER_EXTRAS := --extra spark --extra postgres --extra demo
+USER_EXTRAS := --extra spark --extra postgres --extra postgres-copy --extra demo
 
 lock: .tools/uv.stamp ## resolve the locks again (add UPGRADE=--upgrade for newer versions)
 	$(COMPILE) $(UPGRADE) requirements/tools.in -o requirements/tools.lock >/dev/null

@@ -2,6 +2,8 @@
 
 declaration   a copy as a product file declares it
 table         a copy with its columns, and the names of the tables next to it
+partition_scope   partitions of a copy in SQL
+column_types  which column of a warehouse can hold every value of a type of the lake
 row_text      the text and the hash of a row, equal in Python, Spark, PostgreSQL and Snowflake
 checksum      what the rows of a partition are compared by
 measure       checksums of rows in Python

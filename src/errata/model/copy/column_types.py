@@ -1,0 +1,56 @@
+"""Which column of a warehouse can hold every value of a type of the lake, and give it back as it was. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from errata.model.copy.row_text import find_type_refusal
+
+_POSTGRES = {
+    "boolean": ("boolean",),
+    "int": ("integer", "bigint"),
+    "long": ("bigint",),
+    "float": ("real", "double precision"),
+    "double": ("double precision",),
+    "date": ("date",),
+    "timestamp": ("timestamp without time zone",),
+    "timestamptz": ("timestamp with time zone",),
+    "string": ("text", "character varying"),
+}
+_DECIMAL = re.compile(r"(?:decimal|numeric)\((\d+), ?(\d+)\)")
+_LIMITED = re.compile(r"character varying\(\d+\)")
+
+
+def to_postgres_type(kind: str) -> str:
+    """The type in which staging in PostgreSQL holds values of a type of the lake.
+
+    >>> to_postgres_type("decimal(12, 2)"), to_postgres_type("timestamptz")
+    ('numeric(12,2)', 'timestamp with time zone')
+    """
+    if found := _DECIMAL.fullmatch(kind):
+        return f"numeric({found[1]},{found[2]})"
+    return _POSTGRES[kind][0]
+
+
+def find_postgres_problem(kind: str, found: str) -> str | None:
+    """Why a column of PostgreSQL cannot hold a column of the lake exactly; None: it can.
+
+    >>> find_postgres_problem("decimal(12, 2)", "numeric(14,2)"), find_postgres_problem("long", "bigint")
+    (None, None)
+    >>> find_postgres_problem("decimal(12, 2)", "numeric")
+    'expected numeric(12,2), found numeric'
+    >>> find_postgres_problem("array<long>", "bigint[]")
+    'engines write lists as text in different ways'
+    """
+    if refusal := find_type_refusal(kind):
+        return refusal
+    if wanted := _DECIMAL.fullmatch(kind):
+        has = _DECIMAL.fullmatch(found)
+        # in numeric without a scale, a digit too many would not be found
+        if has and has[2] == wanted[2] and int(has[1]) >= int(wanted[1]):
+            return None
+        return f"expected numeric({wanted[1]},{wanted[2]}), found {found}"
+    # a text that is too long is refused by the warehouse, and is never cut
+    if found in _POSTGRES[kind] or (kind == "string" and _LIMITED.fullmatch(found)):
+        return None
+    return f"expected {' or '.join(_POSTGRES[kind])}, found {found}"
