@@ -34,6 +34,8 @@ _REASONS = {
     "struct": "engines write structs as text in different ways",
 }
 _HEX = "0123456789abcdef"
+_ONES = 0x11111111
+"""Positions begin with one: what eight digits then count too much."""
 
 
 class Dialect(StrEnum):
@@ -149,12 +151,11 @@ def build_row_text(dialect: Dialect, columns: Sequence[ComparedColumn]) -> str:
     """SQL expression of the text of a row.
 
     >>> build_row_text(Dialect.POSTGRES, [ComparedColumn("note", "string")])
-    'case when "note" is null then \\'N\\' else length("note")::text||\\':\\'||"note" end'
+    'coalesce(length("note")::text||\\':\\'||"note",\\'N\\')'
     """
-    texts = [_build_column_text(dialect, column) for column in columns if not is_approximate(column.type)]
-    if len(texts) == 1:
-        return texts[0]
-    return f"concat({', '.join(texts)})" if dialect is Dialect.SPARK else "||".join(texts)
+    return _join_texts(
+        dialect, [_build_value(dialect, column) for column in columns if not is_approximate(column.type)]
+    )
 
 
 def build_row_hash(dialect: Dialect, columns: Sequence[ComparedColumn]) -> str:
@@ -170,16 +171,23 @@ def build_sums_query(
     Its columns are the partition, the number of rows, the sums of the upper and the lower halves of the hashes, and for
     each floating-point column its sum and the number of its values.
     """
-    approximate = [column for column in columns if is_approximate(column.type)]
-    inner = [f"{partition} as part", f"{build_row_hash(dialect, columns)} as h"]
-    inner += [f"{quote_name(dialect, column.name)} as v{number}" for number, column in enumerate(approximate)]
+    exact = [column for column in columns if not is_approximate(column.type)]
+    approximate = [quote_name(dialect, column.name) for column in columns if is_approximate(column.type)]
+    doubles = [f"v{number}" for number in range(len(approximate))]
+    texts = [f"c{number}" for number in range(len(exact))]
+    # each value is written as text once; then the rows are hashed; then the hashes are added
+    inner = [f"{partition} as part"]
+    inner += [f"{_build_value(dialect, column)} as {text}" for column, text in zip(exact, texts, strict=True)]
+    inner += [f"{name} as {value}" for name, value in zip(approximate, doubles, strict=True)]
+    hashed = ["part", f"md5({_join_texts(dialect, texts)}) as h", *doubles]
     outer = ["part", "count(*) as row_count"]
     outer += [f"{_build_half_sum(dialect, first)} as {name}" for first, name in ((1, "upper_sum"), (17, "lower_sum"))]
-    for number in range(len(approximate)):
-        value = f"v{number}"
+    for number, value in enumerate(doubles):
         outer += [f"sum({_cast_double(dialect, value)}) as sum{number}", f"count({value}) as count{number}"]
     where = f" where {condition}" if condition else ""
-    return f"select {', '.join(outer)} from (select {', '.join(inner)} from {source}{where}) r group by part"  # noqa: S608 - built from quoted names
+    # names are quoted, conditions are built from typed values
+    written = f"select {', '.join(inner)} from {source}{where}"  # noqa: S608
+    return f"select {', '.join(outer)} from (select {', '.join(hashed)} from ({written}) w) r group by part"  # noqa: S608
 
 
 def quote_name(dialect: Dialect, name: str) -> str:
@@ -192,20 +200,20 @@ def quote_name(dialect: Dialect, name: str) -> str:
     return mark + name.replace(mark, mark * 2) + mark
 
 
-def _build_column_text(dialect: Dialect, column: ComparedColumn) -> str:
-    refusal = find_type_refusal(column.type)
-    if refusal is not None:
-        raise ValueError(f"column {column.name} of type {column.type}: {refusal}")
-    name = quote_name(dialect, column.name)
-    text = _build_value(dialect, normalize_type(column.type) or column.type, name)
+def _join_texts(dialect: Dialect, texts: Sequence[str]) -> str:
+    """SQL expression of values, given as text, one after the other: each with its length, or N for NULL."""
     if dialect is Dialect.SPARK:
-        return f"case when {name} is null then 'N' else concat(cast(char_length({text}) as string), ':', {text}) end"
-    length = f"length({text})::{'text' if dialect is Dialect.POSTGRES else 'varchar'}"
-    return f"case when {name} is null then 'N' else {length}||':'||{text} end"
+        parts = [f"coalesce(concat(cast(char_length({text}) as string), ':', {text}), 'N')" for text in texts]
+        return parts[0] if len(parts) == 1 else f"concat({', '.join(parts)})"
+    cast = "text" if dialect is Dialect.POSTGRES else "varchar"
+    return "||".join(f"coalesce(length({text})::{cast}||':'||{text},'N')" for text in texts)
 
 
-def _build_value(dialect: Dialect, kind: str, name: str) -> str:
-    """SQL expression of a value as text; one branch for each type, one line for each dialect."""
+def _build_value(dialect: Dialect, column: ComparedColumn) -> str:
+    """SQL expression of a value as text, NULL for NULL; one branch for each type, one line for each dialect."""
+    if refusal := find_type_refusal(column.type):
+        raise ValueError(f"column {column.name} of type {column.type}: {refusal}")
+    name, kind = quote_name(dialect, column.name), normalize_type(column.type) or column.type
     match kind.partition("(")[0]:
         case "string":
             return name
@@ -247,7 +255,7 @@ def _build_half_sum(dialect: Dialect, first: int) -> str:
     # one. The cast is inside the sum: the emulator adds anything else as floating-point numbers.
     quarters = (
         "sum(({})::number(38,0))".format(
-            "+".join(f"(position(substr(h,{start + at},1),'{_HEX}')-1)*{16 ** (7 - at)}" for at in range(8))
+            "+".join(f"position(substr(h,{start + at},1),'{_HEX}')*{16 ** (7 - at)}" for at in range(8)) + f"-{_ONES}"
         )
         for start in (first, first + 8)
     )
