@@ -41,6 +41,9 @@ class Receipt:
     rows_written: int
     seconds: float  # of the transaction
     queries: tuple[str, ...] = ()  # ids of its statements, where the warehouse has them
+    foreign: Mapping[str, str] = field(default_factory=dict)
+    """Partitions that someone else wrote during the swap, and how it was found; where others cannot be kept out."""
+    unchecked: tuple[str, ...] = ()  # what of this could not be looked at, and why
 
     def to_dict(self) -> dict[str, Any]:
         """As it is put on record."""
@@ -51,7 +54,15 @@ class Receipt:
             "rows_written": self.rows_written,
             "seconds": round(self.seconds, 3),
             "partitions": {name: describe_content(one) for name, one in sorted(self.partitions.items())},
-        } | ({"queries": list(self.queries)} if self.queries else {})
+        } | {
+            name: value
+            for name, value in (
+                ("queries", list(self.queries)),
+                ("foreign", dict(sorted(self.foreign.items()))),
+                ("unchecked", list(self.unchecked)),
+            )
+            if value
+        }
 
 
 def describe_content(content: Content) -> dict[str, Any]:
