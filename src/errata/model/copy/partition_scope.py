@@ -40,7 +40,7 @@ def build_scope(dialect: Dialect, copy: CopyTable, partitions: Collection[str]) 
             low, high = (_write_instant(dialect, kind, instant) for instant in (low, high))
             terms.append(f"({column} >= {low} and {column} < {high})")
         else:
-            low, high = (_write_value(kind, copy.grain, name) for name in (first, last))
+            low, high = (_write_value(dialect, kind, copy.grain, name) for name in (first, last))
             terms.append(f"{column} = {low}" if first == last else f"{column} between {low} and {high}")
     return " or ".join(terms) or "false"
 
@@ -50,11 +50,12 @@ def build_partition_text(dialect: Dialect, copy: CopyTable) -> str:
     column, kind = quote_name(dialect, copy.partition.name), copy.partition.type
     if not copy.grain.is_time or kind == "string":
         return column if kind == "string" else f"cast({column} as varchar)"
-    if kind == "timestamptz":
-        column = {
-            Dialect.POSTGRES: f"{column} at time zone 'UTC'",
-            Dialect.SNOWFLAKE: f"convert_timezone('UTC', {column})",
-        }.get(dialect, column)
+    if dialect is Dialect.SNOWFLAKE:
+        # the cast changes nothing; the emulator needs to know the type to use the format
+        casts = {"date": f"{column}::date", "timestamp": f"{column}::timestamp_ntz"}
+        column = casts.get(kind, f"convert_timezone('UTC', {column})")
+    elif kind == "timestamptz":
+        column = f"{column} at time zone 'UTC'"
     function = "to_char" if dialect is Dialect.POSTGRES else "to_varchar"
     return f"{function}({column}, '{_FORMATS[copy.grain]}')"
 
@@ -78,22 +79,25 @@ def read_partition(grain: Grain, text: str | None) -> str:
 def _write_instant(dialect: Dialect, kind: str, instant: str) -> str:
     if kind == "date":
         return f"date '{instant.partition(' ')[0]}'"
+    # in Snowflake, what a plain timestamp is depends on a setting of the session
+    is_snowflake = dialect is Dialect.SNOWFLAKE
     if kind == "timestamp":
-        return f"timestamp '{instant}'"
-    return f"cast('{instant}+00:00' as {'timestamptz' if dialect is Dialect.POSTGRES else 'timestamp_tz'})"
+        return f"cast('{instant}' as {'timestamp_ntz' if is_snowflake else 'timestamp'})"
+    return f"cast('{instant}+00:00' as {'timestamp_tz' if is_snowflake else 'timestamptz'})"
 
 
-def _write_value(kind: str, grain: Grain, name: str) -> str:
+def _write_value(dialect: Dialect, kind: str, grain: Grain, name: str) -> str:
     value = name if grain.is_time else value_from_text(name) or ""
     if kind in ("int", "long"):
         return str(int(value))
-    return ("date " if kind == "date" else "") + quote_text(value)
+    return ("date " if kind == "date" else "") + quote_text(dialect, value)
 
 
-def quote_text(value: str) -> str:
-    """A text literal; for sessions in which a backslash is an ordinary character.
+def quote_text(dialect: Dialect, value: str) -> str:
+    """A text literal. In Snowflake a backslash escapes the next character; in the sessions with PostgreSQL it does not.
 
-    >>> quote_text("it's")
-    "'it''s'"
+    >>> [quote_text(dialect, "it's" + chr(92)).count(chr(92)) for dialect in (Dialect.POSTGRES, Dialect.SNOWFLAKE)]
+    [1, 2]
     """
-    return "'" + value.replace("'", "''") + "'"
+    escaped = value.replace("\\", "\\\\") if dialect is Dialect.SNOWFLAKE else value
+    return "'" + escaped.replace("'", "''") + "'"
