@@ -5,6 +5,7 @@ It comes from its own environment, because it needs an older sqlglot than Errata
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import tempfile
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from urllib.request import Request, urlopen
 
 from support.postgres import free_port
 
@@ -23,15 +25,17 @@ if TYPE_CHECKING:
 __all__ = ["INSTALL", "FakeSnowflake", "find_program"]
 
 INSTALL = "the Snowflake emulator is missing (make setup-fakesnow)"
-_PROGRAM = Path(__file__).resolve().parents[2] / ".tools" / "fakesnow" / "bin" / "fakesnow"
+_ROOT = Path(__file__).resolve().parents[2]
+_PYTHON = _ROOT / ".tools" / "fakesnow" / "bin" / "python"
+_SERVER = _ROOT / "src" / "errata" / "testing" / "copies" / "fakesnow_server.py"
 _LIMIT_SECONDS = 60
 # the connector asks the metadata services of three clouds where it runs; none of them is there
 _QUIET = {"SNOWFLAKE_DISABLE_PLATFORM_DETECTION": "true"}
 
 
 def find_program() -> Path | None:
-    """The emulator's server program, if it is installed."""
-    return _PROGRAM if _PROGRAM.exists() else None
+    """The Python that has the emulator, if it is installed."""
+    return _PYTHON if _PYTHON.exists() else None
 
 
 @dataclass
@@ -53,7 +57,7 @@ class FakeSnowflake:
         log = Path(tempfile.mkdtemp(prefix="errata-fakesnow-")) / "log"
         with log.open("wb") as out:
             process = subprocess.Popen(
-                [str(program), "-s", "-p", str(port)],
+                [str(program), str(_SERVER), str(port)],
                 cwd=log.parent, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=os.environ | {"PYTHONPATH": ""},
             )  # fmt: skip
         server = cls(process, port, log)
@@ -83,6 +87,12 @@ class FakeSnowflake:
             for statement in statements:
                 rows = conn.cursor().execute(statement).fetchall()
         return rows
+
+    def end_transactions(self) -> int:
+        """Roll back what clients that are gone left open, as Snowflake does after some minutes; returns how many."""
+        request = Request(f"http://127.0.0.1:{self.port}/end-transactions", method="POST")
+        with urlopen(request, timeout=_LIMIT_SECONDS) as answer:  # noqa: S310 - the server above
+            return int(json.load(answer)["ended"])
 
     def stop(self) -> None:
         """End it."""

@@ -9,5 +9,6 @@ checksum      what the rows of a partition are compared by
 measure       checksums of rows in Python
 marker        who may replace rows of a copy, and what its partitions hold
 delivery      one replacement of partitions, and its receipt
+snowflake_account   how a Snowflake account is reached
 refusals      why a delivery writes nothing, in the same words for every warehouse
 """

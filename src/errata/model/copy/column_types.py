@@ -54,3 +54,58 @@ def find_postgres_problem(kind: str, found: str) -> str | None:
     if found in _POSTGRES[kind] or (kind == "string" and _LIMITED.fullmatch(found)):
         return None
     return f"expected {' or '.join(_POSTGRES[kind])}, found {found}"
+
+
+_SNOWFLAKE = {
+    "boolean": "BOOLEAN",
+    "int": "NUMBER(10,0)",
+    "long": "NUMBER(19,0)",
+    "float": "FLOAT",
+    "double": "FLOAT",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP_NTZ(6)",
+    "timestamptz": "TIMESTAMP_LTZ(6)",
+    "string": "VARCHAR",
+}
+_NUMBER = re.compile(r"NUMBER\((\d+),(\d+)\)")
+_MOMENTS = {
+    "timestamp": re.compile(r"TIMESTAMP_NTZ\(([6-9])\)"),
+    "timestamptz": re.compile(r"TIMESTAMP_(?:LTZ|TZ)\(([6-9])\)"),
+}
+_TEXT = re.compile(r"(?:VARCHAR|TEXT|STRING)(?:\(\d+\))?")
+
+
+def to_snowflake_type(kind: str) -> str:
+    """The type in which staging in Snowflake holds values of a type of the lake.
+
+    >>> to_snowflake_type("decimal(12, 2)"), to_snowflake_type("long")
+    ('NUMBER(12,2)', 'NUMBER(19,0)')
+    """
+    if found := _DECIMAL.fullmatch(kind):
+        return f"NUMBER({found[1]},{found[2]})"
+    return _SNOWFLAKE[kind]
+
+
+def find_snowflake_problem(kind: str, found: str) -> str | None:
+    """Why a column of Snowflake cannot hold a column of the lake exactly; None: it can.
+
+    >>> find_snowflake_problem("decimal(12, 2)", "NUMBER(38,2)"), find_snowflake_problem("int", "NUMBER(38,0)")
+    (None, None)
+    >>> find_snowflake_problem("decimal(12, 2)", "NUMBER(38,6)")
+    'expected NUMBER(12,2), found NUMBER(38,6)'
+    >>> find_snowflake_problem("timestamptz", "TIMESTAMP_NTZ(9)")
+    'expected TIMESTAMP_LTZ(6), found TIMESTAMP_NTZ(9)'
+    """
+    if refusal := find_type_refusal(kind):
+        return refusal
+    wanted = to_snowflake_type(kind)
+    if number := _NUMBER.fullmatch(wanted):
+        has = _NUMBER.fullmatch(found)
+        # with more digits after the point, a difference in them would be rounded away when rows are compared
+        is_fine = has is not None and has[2] == number[2] and int(has[1]) >= int(number[1])
+    elif kind in _MOMENTS:
+        is_fine = _MOMENTS[kind].fullmatch(found) is not None
+    else:
+        # a text that is too long is refused by the warehouse, and is never cut
+        is_fine = found == wanted or (kind == "string" and _TEXT.fullmatch(found) is not None)
+    return None if is_fine else f"expected {wanted}, found {found}"
