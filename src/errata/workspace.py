@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from errata.ports.checkpoints import CheckpointStore
     from errata.ports.compute import ChunkEngine, StagingTable
     from errata.ports.consumers import ConsumerSystems, Watermarks
+    from errata.ports.copies import LakeReader, WarehouseCopies
     from errata.ports.erasure import ErasedSubjects, Suppressions
     from errata.ports.hooks import AlarmHook, DbtRunner, Probes, ProgressListener
     from errata.ports.measure import Measurer
@@ -135,6 +136,12 @@ class Engines(Protocol):
 
     @property
     def watermarks(self) -> Watermarks: ...
+
+    @property
+    def copies(self) -> WarehouseCopies: ...
+
+    @property
+    def lake_rows(self) -> LakeReader: ...
 
     @property
     def log(self) -> Path:

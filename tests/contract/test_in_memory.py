@@ -7,6 +7,7 @@ import pytest
 from errata.testing.contracts import (
     CacheContract,
     CopyContract,
+    LakeRowsContract,
     MeasurerContract,
     MemoryCacheSubject,
     MemoryCopySubject,
@@ -42,6 +43,10 @@ class TestTags(TagContract):
 
 class TestReaders(ReaderContract):
     """Reading a table in memory."""
+
+
+class TestLakeRows(LakeRowsContract):
+    """Rows of tables in memory, for copies."""
 
 
 class TestMeasurer(MeasurerContract):

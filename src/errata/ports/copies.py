@@ -23,6 +23,22 @@ class LakeRows(Protocol):
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, once for each call. Columns have the names and the order of the copy, and the lake's types."""
 
+    def measure(self) -> dict[str, Checksum]:
+        """Checksums of the rows by partition; those without rows are left out.
+
+        After ``batches`` was read to its end they are known already, otherwise the rows are read for it.
+        """
+
+
+class LakeReader(Protocol):
+    """Reads the lake for copies; starts no JVM, changes nothing."""
+
+    def read(self, copy: CopyTable, table: str, snapshot_id: str, partitions: Collection[str]) -> LakeRows:
+        """Rows of these partitions of the table at a snapshot, by the current names of its columns.
+
+        Raises ``RunExpired``, here or while rows are read, if the snapshot or one of its files is gone.
+        """
+
 
 class WarehouseCopies(Protocol):
     """Tables in warehouses that follow the lake.

@@ -17,6 +17,7 @@ from errata.ports.checkpoints import CheckpointStore
 from errata.ports.hooks import DbtRunner
 from errata.ports.tables import InputState, add_announced
 from errata.testing.chunks import MemoryChunks, Transform
+from errata.testing.copies.lake_rows import MemoryLakeReader
 from errata.testing.history import MemoryHistory
 from errata.testing.lake import Lake
 from errata.testing.measure import MemoryContent, MemoryMeasurer
@@ -66,6 +67,7 @@ class MemoryEngines:
         self.suppressions, self.erased = given.suppressions, given.erased
         self.alarm, self.probes, self.channels = given.alarm, given.signals, given.channels
         self.consumers, self.watermarks = given.consumers, given.watermarks
+        self.copies, self.lake_rows = given.copies, MemoryLakeReader(lake)
 
     @cached_property
     def chunks(self) -> MemoryChunks:

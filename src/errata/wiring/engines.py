@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from errata.model.near_miss import NearMiss
     from errata.model.product.throttle import Throttle
     from errata.ports.checkpoints import CheckpointStore
+    from errata.ports.copies import LakeReader, WarehouseCopies
     from errata.ports.erasure import ErasedSubjects, Suppressions
     from errata.ports.hooks import DbtRunner
     from errata.ports.tables import (
@@ -370,8 +371,22 @@ class ProjectEngines:
         return PostgresWatermarks(self._warehouse_uris)
 
     @property
+    def copies(self) -> WarehouseCopies:
+        """Copies in the warehouses of the project."""
+        from errata.engines.copies.postgres_copies import PostgresCopies
+
+        return PostgresCopies(self._warehouse_uris)
+
+    @cached_property
+    def lake_rows(self) -> LakeReader:
+        """Rows for copies, without a JVM."""
+        from errata.engines.iceberg.metadata.lake_rows import IcebergLakeReader
+
+        return IcebergLakeReader(self.catalogs)
+
+    @property
     def _warehouse_uris(self) -> dict[str, str]:
-        return {name: one.uri for name, one in self._project.warehouses.items()}
+        return {name: one.uri for name, one in self._project.warehouses.items() if one.uri is not None}
 
     @property
     def content(self) -> _LazyContent:

@@ -24,7 +24,7 @@ SAME_CONCEPT = {
     "history",
     "impact",
     "jars",
-    "late", "ledger", "live", "live_writes",
+    "lake_rows", "late", "ledger", "live", "live_writes",
     "measure",
     "note",
     "outbox",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from errata.model.file_keys import Key
-from errata.model.file_values import Amount, Column, Identifier, Length, Line, YesNo
+from errata.model.file_values import Amount, Column, Identifier, Length, WarehouseTable, YesNo
 
 KEEP_SECONDS = 14 * 86_400
 
@@ -17,7 +17,7 @@ class Copy:
     """A table in a warehouse that follows what is accepted in the lake."""
 
     warehouse: Annotated[Identifier, Key("The warehouse in errata.yaml that has the table.")]
-    table: Annotated[Line, Key("The table, as the warehouse spells it; with its schema: schema.table.")]
+    table: Annotated[WarehouseTable, Key("The table, as the warehouse spells it; with its schema: schema.table.")]
     partition: Annotated[Column | None, Key("Column of the copy with the partitions (default: the target's).")] = None
     columns: Annotated[
         Mapping[Column, Column],

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from errata.testing.contracts.caches import CacheContract, CacheSubject, MemoryCacheSubject
 from errata.testing.contracts.copies import CopyContract, CopySubject, MemoryCopySubject
+from errata.testing.contracts.lake_rows import LakeRowsContract
 from errata.testing.contracts.measuring import MeasurerContract
 from errata.testing.contracts.publishing_to_a_table import PublishTableContract
 from errata.testing.contracts.reading_a_table import ReaderContract
@@ -25,6 +26,7 @@ __all__ = [
     "CacheSubject",
     "CopyContract",
     "CopySubject",
+    "LakeRowsContract",
     "MeasurerContract",
     "MemoryCacheSubject",
     "MemoryCopySubject",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,6 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Protocol
 
-import pyarrow as pa
 import pytest
 
 from errata.errors import AttemptLost, CopyChanged, CopyLocked, CopyOvertaken, EngineError, StateRefused
@@ -23,6 +21,7 @@ from errata.model.copy.table import CopyColumn, CopyTable, name_staging
 from errata.model.partition import NULL, Grain
 from errata.ports.copies import WarehouseCopies
 from errata.testing.copies import MemoryCopies
+from errata.testing.copies.lake_rows import Rows
 
 Row = dict[str, Any]
 COLUMNS = tuple(
@@ -139,39 +138,6 @@ HARD_ROWS = (
     build_row(None, 8),
 )  # fmt: skip
 """Rows with values that engines write differently when nobody takes care."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows as the lake gives them, in batches."""
-
-    copy: CopyTable
-    rows: Sequence[Mapping[str, Any]]
-    size: int = 3
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """See the port."""
-        schema = pa.schema([(column.name, to_arrow_type(column.type)) for column in self.copy.columns])
-        for start in range(0, len(self.rows), self.size):
-            yield pa.RecordBatch.from_pylist([dict(row) for row in self.rows[start : start + self.size]], schema=schema)
-
-
-def to_arrow_type(kind: str) -> pa.DataType:
-    """The Arrow type in which the lake gives values of an Iceberg type."""
-    if found := re.fullmatch(r"decimal\((\d+), (\d+)\)", kind):
-        return pa.decimal128(int(found[1]), int(found[2]))
-    plain = {
-        "boolean": pa.bool_(),
-        "int": pa.int32(),
-        "long": pa.int64(),
-        "float": pa.float32(),
-        "double": pa.float64(),
-        "date": pa.date32(),
-        "timestamp": pa.timestamp("us"),
-        "timestamptz": pa.timestamp("us", "UTC"),
-        "string": pa.large_string(),
-    }
-    return plain[kind]
 
 
 class CopyContract:
