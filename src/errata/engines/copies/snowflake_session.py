@@ -20,7 +20,6 @@ from errata.model.copy.snowflake_account import SnowflakeAccount
 
 if TYPE_CHECKING:
     from snowflake.connector import SnowflakeConnection
-    from snowflake.connector.errors import Error
 
 LOGIN_SECONDS = 30
 NETWORK_SECONDS = 60
@@ -100,15 +99,13 @@ class ConnectorSession:
 
     def run(self, statement: str, parameters: Sequence[Any] = ()) -> Answer:
         """See the protocol."""
-        from snowflake.connector.errors import Error
-
         try:
             with self.conn.cursor() as cursor:
                 cursor.execute(statement, tuple(parameters) or None)
                 rows = [tuple(row) for row in cursor.fetchall()]
                 columns = tuple(column.name for column in cursor.description or ())
                 return Answer(rows, cursor.rowcount or 0, cursor.sfqid or "", columns)
-        except Error as error:
+        except Exception as error:  # noqa: BLE001 - the connector also lets errors of its HTTP library out
             raise translate_error(error) from None
 
     def close(self) -> None:
@@ -119,7 +116,7 @@ class ConnectorSession:
             pass
 
 
-def translate_error(error: Error) -> StatementRefused | AnswerLost:
+def translate_error(error: Exception) -> StatementRefused | AnswerLost:
     """What became of a statement, without values: messages of the server may quote what a row or a parameter holds."""
     from snowflake.connector.errors import IntegrityError, ProgrammingError
 
@@ -193,7 +190,6 @@ def build_options(account: SnowflakeAccount, lock_seconds: float, tag: dict[str,
 def _connect(name: str, account: SnowflakeAccount, options: dict[str, Any]) -> SnowflakeConnection:
     try:
         from snowflake import connector
-        from snowflake.connector.errors import Error
     except ModuleNotFoundError:
         raise MissingDriver(
             "a copy in Snowflake cannot be reached; expected the Python package snowflake-connector-python, found none",
@@ -202,8 +198,8 @@ def _connect(name: str, account: SnowflakeAccount, options: dict[str, Any]) -> S
         ) from None
     try:
         return connector.connect(**options)
-    except Error as error:
-        number = f" {error.errno:06d}" if error.errno >= 0 else ""
+    except Exception as error:  # noqa: BLE001 - the connector also lets errors of its HTTP library out
+        number = f" {error.errno:06d}" if isinstance(getattr(error, "errno", None), int) else ""
         raise EngineError(
             f"{name} cannot be reached as {account.user}: {type(error).__name__}{number}", state="nothing was changed"
         ) from None
