@@ -76,6 +76,7 @@ NAMES = (
     "copy.after_compare",
     "copy.before_commit",
     "copy.after_commit",
+    "copy.after_swap",
     "cleanup.after_remove",
     "audit.before_head",
     "erase.before_add",

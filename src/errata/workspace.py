@@ -137,8 +137,8 @@ class Engines(Protocol):
     @property
     def watermarks(self) -> Watermarks: ...
 
-    @property
-    def copies(self) -> WarehouseCopies: ...
+    def copies(self, warehouse: str) -> WarehouseCopies:
+        """Copies in a warehouse of the project."""
 
     @property
     def lake_rows(self) -> LakeReader: ...

@@ -14,6 +14,7 @@ from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.product.throttle import Throttle
 from errata.ports.checkpoints import CheckpointStore
+from errata.ports.copies import WarehouseCopies
 from errata.ports.hooks import DbtRunner
 from errata.ports.tables import InputState, add_announced
 from errata.testing.chunks import MemoryChunks, Transform
@@ -67,13 +68,18 @@ class MemoryEngines:
         self.suppressions, self.erased = given.suppressions, given.erased
         self.alarm, self.probes, self.channels = given.alarm, given.signals, given.channels
         self.consumers, self.watermarks = given.consumers, given.watermarks
-        self.copies, self.lake_rows = given.copies, MemoryLakeReader(lake)
+        self.warehouses, self.lake_rows = given.copies, MemoryLakeReader(lake)
 
     @cached_property
     def chunks(self) -> MemoryChunks:
         """Computation of chunks in Python."""
         cache = self._root / ".errata" / "cache"
         return MemoryChunks(self.lake, self._real.sources, self.quarantine, cache, self._transforms)
+
+    def copies(self, warehouse: str) -> WarehouseCopies:
+        """See the port."""
+        del warehouse
+        return self.warehouses
 
     @property
     def checkpoints(self) -> CheckpointStore:

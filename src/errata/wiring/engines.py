@@ -370,9 +370,14 @@ class ProjectEngines:
 
         return PostgresWatermarks(self._warehouse_uris)
 
-    @property
-    def copies(self) -> WarehouseCopies:
-        """Copies in the warehouses of the project."""
+    def copies(self, warehouse: str) -> WarehouseCopies:
+        """See the port."""
+        declared = self._project.warehouses.get(warehouse)
+        if declared is not None and declared.type == "snowflake":
+            from errata.engines.copies.snowflake_copies import SnowflakeCopies
+            from errata.wiring.warehouse_accounts import build_account
+
+            return SnowflakeCopies({warehouse: build_account(declared, Path(self._project.root))})
         from errata.engines.copies.postgres_copies import PostgresCopies
 
         return PostgresCopies(self._warehouse_uris)

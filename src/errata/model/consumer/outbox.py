@@ -22,6 +22,7 @@ class Effect(StrEnum):
     VIEW = "view"  # the view of current output
     ALARM = "alarm"  # break-glass was used
     TELL = "tell"  # a message
+    COPY = "copy"  # make partitions of a copy in a warehouse equal to what is accepted
     READY = "ready"  # the table of ready partitions
     WATERMARK = "watermark"  # move an incremental job back
     RECOVER = "recover"  # refresh what a consumer shows, and read it back
@@ -31,7 +32,7 @@ class Effect(StrEnum):
     @property
     def reads_acceptance(self) -> bool:
         """Whether paying brings about what is accepted now, whatever caused the item; such items replace older ones."""
-        return self in (Effect.VIEW, Effect.READY, Effect.RECOVER)
+        return self in (Effect.VIEW, Effect.READY, Effect.RECOVER, Effect.COPY)
 
     @property
     def reaches_consumer(self) -> bool:
@@ -125,9 +126,10 @@ class TryAgain:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No further attempt can help: a person decides."""
+    """No further attempt can help: a person decides. ``progress`` is kept with the item."""
 
     error: str
+    progress: Mapping[str, Any] = field(default_factory=dict)
 
 
 Payment = Paid | Later | TryAgain | Failed

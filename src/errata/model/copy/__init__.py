@@ -1,6 +1,7 @@
 """Copies of a table in a warehouse. Pure.
 
 declaration   a copy as a product file declares it
+resolution    whether it fits the tables in lake and warehouse
 table         a copy with its columns, and the names of the tables next to it
 partition_scope   partitions of a copy in SQL
 column_types  which column of a warehouse can hold every value of a type of the lake

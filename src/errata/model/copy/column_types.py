@@ -109,3 +109,11 @@ def find_snowflake_problem(kind: str, found: str) -> str | None:
         # a text that is too long is refused by the warehouse, and is never cut
         is_fine = found == wanted or (kind == "string" and _TEXT.fullmatch(found) is not None)
     return None if is_fine else f"expected {wanted}, found {found}"
+
+
+def find_column_problem(warehouse: str, kind: str, found: str) -> str | None:
+    """Why a column of a warehouse of this type cannot hold a column of the lake exactly; None: it can."""
+    return _FINDERS[warehouse](kind, found)
+
+
+_FINDERS = {"postgres": find_postgres_problem, "snowflake": find_snowflake_problem}

@@ -38,7 +38,7 @@ class LakeRowsContract:
         assert {name: one.rows for name, one in wanted.items()} == {FIRST: 2, SECOND: 3}
 
     def test_rows_are_those_of_the_snapshot(self, subject: Subject) -> None:
-        """What live jobs write, hide or compact later does not change them; a delete file of then applies."""
+        """What live jobs write, hide or compact later does not change them; an earlier delete file applies."""
         subject.delete(FIRST, "b")
         then = _head(subject)
         subject.append((FIRST, "live", "9.00"))
