@@ -1,8 +1,8 @@
 """Copies in Snowflake: staging tables, markers, and the one transaction that replaces partitions.
 
 Snowflake has no lock that keeps an INSERT of someone else out. So each statement of the swap has to report the number
-of rows that is expected, and after the commit the partitions are compared again, as they are then and as they were just
-before the deletion. Rows that someone else wrote meanwhile are found, and named on the receipt.
+of rows that is expected, and after the commit the partitions are compared as they were just before the deletion. Rows
+that someone else wrote meanwhile are found, and named on the receipt.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class SnowflakeCopies:
                 failpoint("copy.before_commit")
             failpoint("copy.after_commit")
             seconds = time.monotonic() - started
-            foreign, unchecked = run.find_foreign_writes(swap, deleted.query)
+            foreign, unchecked = run.find_unseen_writes(swap, deleted.query)
         queries = (deleted.query, inserted.query)
         return Receipt(
             swap.marker, dict(swap.contents), deleted.count, inserted.count, seconds, queries, foreign, unchecked
@@ -322,26 +322,19 @@ class _Run:
             for text, parameters in self.statements.write_many(template, values):
                 self.session.run(text, parameters)
 
-    def find_foreign_writes(self, swap: Swap, deleted: str) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Partitions that someone else wrote while they were replaced, with how it was found; and what was not checked.
+    def find_unseen_writes(self, swap: Swap, deleted: str) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Partitions whose rows others changed between the comparison and the deletion; and why it was not checked.
 
-        The swap has landed, so that nothing here may fail.
+        An update that leaves the number of rows as it was is found by this only. The swap has landed, so that nothing
+        here may fail.
         """
-        wanted = {name: one.checksum for name, one in swap.contents.items()}
-        looks = (
-            ("after the commit it holds other rows than were delivered", wanted, None),
-            (f"rows were written between the comparison and the deletion, query {deleted}", swap.expected, deleted),
-        )
-        found: dict[str, str] = {}
-        unchecked: list[str] = []
-        for told, expected, before in looks:
-            try:
-                measured = self.measure(self.statements.write_sums(swap.partitions, before=before))
-            except (StatementRefused, AnswerLost, EngineError) as error:
-                unchecked.append(f"whether {told}: {error}")
-            else:
-                found |= dict.fromkeys(find_differing(expected, measured, self.copy.tolerance), told)
-        return found, tuple(unchecked)
+        query = self.statements.write_sums(swap.partitions, before=deleted)
+        try:
+            differing = find_differing(swap.expected, self.measure(query), self.copy.tolerance)
+        except (StatementRefused, AnswerLost, EngineError) as error:
+            return {}, (f"whether others wrote rows just before they were deleted: {error}",)
+        told = f"others wrote rows that were deleted unseen; they are in time travel before query {deleted}"
+        return dict.fromkeys(differing, told), ()
 
 
 def _read_record(

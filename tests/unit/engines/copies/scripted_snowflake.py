@@ -37,7 +37,6 @@ class ScriptedSnowflake:
     recorded: list[tuple[Any, ...]] = field(default_factory=lambda: [_record(DAY1, OLD)])
     found: dict[str, Checksum] = field(default_factory=lambda: {DAY1: OLD})
     written: dict[str, Checksum] = field(default_factory=lambda: {DAY1: NEW})
-    after_commit: dict[str, Checksum] = field(default_factory=lambda: {DAY1: NEW})
     before_delete: dict[str, Checksum] = field(default_factory=lambda: {DAY1: OLD})
     identities: list[tuple[str, str | None]] = field(default_factory=list)
     markers: list[tuple[int, str]] = field(default_factory=list)
@@ -98,8 +97,6 @@ class ScriptedSnowflake:
         sums = self.found
         if "BEFORE(STATEMENT" in statement:
             sums = self.before_delete
-        elif "COMMIT" in self.statements:
-            sums = self.after_commit
         elif any(one.startswith("INSERT") for one in self.statements):
             sums = self.written
         rows: list[tuple[Any, ...]] = [(day, one.rows, one.upper, one.lower) for day, one in sums.items()]
