@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from errata.model.copy.checksum import Checksum
     from errata.model.copy.delivery import Receipt, Swap, WarehouseTable
+    from errata.model.copy.lake_file import LakeFile
     from errata.model.copy.marker import Content, Delivered, MarkedAttempt, Marker, MarkerState
     from errata.model.copy.table import CopyTable
 
@@ -20,11 +21,17 @@ if TYPE_CHECKING:
 class LakeRows(Protocol):
     """Rows of some partitions of the lake's table at one snapshot, read through the table."""
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, once for each call. Columns have the names and the order of the copy, and the lake's types."""
+    def batches(self, without: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
+        """The rows, once for each call. Columns have the names and the order of the copy, and the lake's types.
+
+        ``without`` are paths of files whose rows are left out, because they reach the warehouse in another way.
+        """
+
+    def files(self) -> tuple[LakeFile, ...]:
+        """The data files that have the rows, and which of them may be loaded as they are; reads metadata only."""
 
     def measure(self) -> dict[str, Checksum]:
-        """Checksums of the rows by partition; those without rows are left out.
+        """Checksums of the rows by partition, also of files that were left out; those without rows are left out.
 
         After ``batches`` was read to its end they are known already, otherwise the rows are read for it.
         """

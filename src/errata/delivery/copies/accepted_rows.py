@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from errata.errors import EngineError, RunExpired
 from errata.model.copy.checksum import Checksum
+from errata.model.copy.lake_file import LakeFile
 from errata.model.copy.table import CopyTable
 from errata.ports.copies import LakeReader, LakeRows
 from errata.workspace import Workspace
@@ -45,10 +46,14 @@ class AcceptedRows:
 
     parts: tuple[LakeRows, ...]
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, without: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         """See the port."""
         for part in self.parts:
-            yield from part.batches()
+            yield from part.batches(without)
+
+    def files(self) -> tuple[LakeFile, ...]:
+        """See the port."""
+        return tuple(file for part in self.parts for file in part.files())
 
     def measure(self) -> dict[str, Checksum]:
         """See the port."""

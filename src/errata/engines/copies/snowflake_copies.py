@@ -16,7 +16,7 @@ from typing import Any
 
 from errata.engines.copies import snowflake_statements as sql
 from errata.engines.copies.snowflake_description import describe_table
-from errata.engines.copies.snowflake_loading import load_batches
+from errata.engines.copies.snowflake_loading import load_rows
 from errata.engines.copies.snowflake_session import (
     Answer,
     AnswerLost,
@@ -67,7 +67,8 @@ class SnowflakeCopies:
         """See the port."""
         with self._open(copy, {"staging": staging}) as run:
             run.create_staging(staging)
-            loaded = load_batches(run.session, run.statements, staging, rows.batches())
+            stage = self._find_account(copy.warehouse).stage
+            loaded = load_rows(run.session, run.statements, staging, rows, stage)
         failpoint("copy.after_load")
         return loaded
 

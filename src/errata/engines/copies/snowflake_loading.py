@@ -1,49 +1,90 @@
-"""Load rows into a staging table of Snowflake: as Parquet files in the table's own stage, or from the lake's files."""
+"""Load rows into a staging table of Snowflake: the lake's own files where allowed, otherwise Parquet written here."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from errata.engines.copies.snowflake_session import Session, open_transaction
 from errata.engines.copies.snowflake_statements import LOAD_OWN_STAGE, Statements
-from errata.errors import EngineError
+from errata.errors import EngineError, UsageError
+from errata.model.copy.load_plan import LoadPlan, plan_load
+from errata.ports.copies import LakeRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _FILE_BYTES = 128 * 1024 * 1024
 _ROWS_AT_ONCE = 100_000
+_FILES_AT_ONCE = 1_000
 _LOADED = "LOADED"
 
 
-def load_batches(session: Session, statements: Statements, staging: str, batches: Iterator[pa.RecordBatch]) -> int:
-    """Write rows to Parquet files, put them into the stage of the staging table, and load them; returns their number.
+def load_rows(session: Session, statements: Statements, staging: str, rows: LakeRows, stage: str | None) -> int:
+    """Load the rows; returns their number. ``stage`` is an external stage over the lake, if there is one."""
+    plan = plan_load(rows.files(), find_stage_url(session, stage) if stage else None)
+    own_stage = statements.write("{own_stage}", staging=staging)
+    # each in its own folder, because files of different partitions may have the same name
+    for number, (_, path) in enumerate(plan.local):
+        put_file(session, f"{own_stage}/lake-{number:05d}", path)
+    written = put_rows(session, own_stage, statements, rows.batches([file.path for file in plan.files]))
+    wanted = written + plan.rows
+    if not wanted:
+        return 0
+    # files are put before: between BEGIN and COMMIT there is nothing but DML
+    with open_transaction(statements.copy.warehouse, session, staging):
+        loaded = 0
+        for statement in _write_loads(statements, staging, plan, stage or "", has_own=bool(written or plan.local)):
+            loaded += run_load(session, statement)
+        if loaded != wanted:
+            raise EngineError(
+                f"{statements.copy.name}: expected {wanted:,} rows to be loaded, found {loaded:,}",
+                state="the copy was not touched",
+            )
+    return loaded
+
+
+def _write_loads(statements: Statements, staging: str, plan: LoadPlan, stage: str, *, has_own: bool) -> Iterator[str]:
+    names = [name for _, name in plan.staged]
+    for start in range(0, len(names), _FILES_AT_ONCE):
+        yield statements.write_load(staging, stage, names[start : start + _FILES_AT_ONCE])
+    if has_own:
+        yield statements.write(LOAD_OWN_STAGE, staging=staging)
+
+
+def find_stage_url(session: Session, stage: str) -> str:
+    """The address that an external stage is over."""
+    *place, name = stage.removeprefix("@").rstrip("/").split(".")
+    where = f" IN SCHEMA {'.'.join(place)}" if place else ""
+    known = session.run(f"SHOW STAGES LIKE '{name}'{where}").read("name", "url")
+    # an underscore of the pattern matches any character
+    found = [url for other, url in known if url and str(other).upper() == name.upper()]
+    if not found:
+        raise UsageError(
+            f"the stage {stage} was refused; expected an external stage that the role may use, found none",
+            state="nothing was loaded",
+            hint="correct stage in errata.yaml, or leave it out: files are then uploaded",
+        )
+    return str(found[0])
+
+
+def put_rows(session: Session, stage: str, statements: Statements, batches: Iterator[pa.RecordBatch]) -> int:
+    """Write rows to Parquet files and put them into a stage; returns their number.
 
     A file is removed here as soon as it is in the stage, so that one of them at a time takes up space.
     """
     written = 0
     with tempfile.TemporaryDirectory(prefix="errata-load-") as directory:
         for file, rows in write_files(batches, [one.source for one in statements.copy.columns], Path(directory)):
-            put_file(session, statements.write("{own_stage}", staging=staging), file)
+            put_file(session, stage, str(file))
             file.unlink()
             written += rows
-    if not written:
-        return 0
-    # files are put before: between BEGIN and COMMIT there is nothing but DML
-    with open_transaction(statements.copy.warehouse, session, staging):
-        loaded = run_load(session, statements.write(LOAD_OWN_STAGE, staging=staging))
-    if loaded != written:
-        raise EngineError(
-            f"{statements.copy.name}: expected {written:,} rows to be loaded, found {loaded:,}",
-            state="the copy was not touched",
-        )
-    return loaded
+    return written
 
 
-def write_files(batches: Iterator[pa.RecordBatch], names: list[str], directory: Path) -> Iterator[tuple[Path, int]]:
+def write_files(batches: Iterator[pa.RecordBatch], names: Sequence[str], directory: Path) -> Iterator[tuple[Path, int]]:
     """Parquet files of limited size with the rows, and the number of rows in each; columns get these names."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -62,10 +103,9 @@ def write_files(batches: Iterator[pa.RecordBatch], names: list[str], directory: 
         yield path, rows
 
 
-def put_file(session: Session, stage: str, file: Path) -> None:
+def put_file(session: Session, stage: str, path: str) -> None:
     """Upload one file as it is; its name becomes its name in the stage."""
-    # the connector compresses and encrypts on the way; the source is a path of ours, without quotes
-    answer = session.run(f"PUT 'file://{file}' {stage} AUTO_COMPRESS = FALSE OVERWRITE = TRUE")
+    answer = session.run(f"PUT 'file://{path}' {stage} AUTO_COMPRESS = FALSE OVERWRITE = TRUE")
     states = [str(row[0]).upper() for row in answer.read("status")]
     if states != ["UPLOADED"]:
         raise EngineError(f"a file did not reach {stage}: {', '.join(states) or 'no answer'}")

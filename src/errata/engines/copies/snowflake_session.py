@@ -199,7 +199,8 @@ def _connect(name: str, account: SnowflakeAccount, options: dict[str, Any]) -> S
     try:
         return connector.connect(**options)
     except Exception as error:  # noqa: BLE001 - the connector also lets errors of its HTTP library out
-        number = f" {error.errno:06d}" if isinstance(getattr(error, "errno", None), int) else ""
+        errno = getattr(error, "errno", None)
+        number = f" {errno:06d}" if isinstance(errno, int) and errno >= 0 else ""
         raise EngineError(
             f"{name} cannot be reached as {account.user}: {type(error).__name__}{number}", state="nothing was changed"
         ) from None

@@ -11,5 +11,7 @@ measure       checksums of rows in Python
 marker        who may replace rows of a copy, and what its partitions hold
 delivery      one replacement of partitions, and its receipt
 snowflake_account   how a Snowflake account is reached
+lake_file     whether a data file of the lake may be loaded as it is
+load_plan     which data files are loaded as they are, and from where
 refusals      why a delivery writes nothing, in the same words for every warehouse
 """

@@ -37,6 +37,15 @@ class LakeRowsContract:
         assert counted.measure() == alone.measure() == wanted
         assert {name: one.rows for name, one in wanted.items()} == {FIRST: 2, SECOND: 3}
 
+    def test_files_that_are_left_out_are_counted_all_the_same(self, subject: Subject) -> None:
+        """Rows of files that a warehouse loads by itself are not read for it, but belong to the checksum."""
+        subject.append((FIRST, "c", "3.00"))
+        rows, whole = (subject.lake_rows.read(COPY, subject.table, _head(subject), [FIRST]) for _ in range(2))
+        chosen = [file for file in rows.files() if file.refusal is None]
+        left = sum(batch.num_rows for batch in rows.batches([file.path for file in chosen]))
+        assert left + sum(file.rows for file in chosen) == 3
+        assert rows.measure() == whole.measure()
+
     def test_rows_are_those_of_the_snapshot(self, subject: Subject) -> None:
         """What live jobs write, hide or compact later does not change them; an earlier delete file applies."""
         subject.delete(FIRST, "b")

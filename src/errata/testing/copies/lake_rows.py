@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from errata.errors import RunExpired
 from errata.model.copy.checksum import Checksum
+from errata.model.copy.lake_file import LakeFile
 from errata.model.copy.measure import measure_rows
 from errata.model.copy.table import CopyTable
 from errata.ports.copies import LakeReader, LakeRows
@@ -26,11 +27,16 @@ class Rows:
     rows: Sequence[Mapping[str, Any]]
     size: int = 3
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, without: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         """See the port."""
+        assert not without, "rows of a list are in no file"
         schema = pa.schema([(column.name, to_arrow_type(column.type)) for column in self.copy.columns])
         for start in range(0, len(self.rows), self.size):
             yield pa.RecordBatch.from_pylist([dict(row) for row in self.rows[start : start + self.size]], schema=schema)
+
+    def files(self) -> tuple[LakeFile, ...]:
+        """See the port."""
+        return ()
 
     def measure(self) -> dict[str, Checksum]:
         """See the port."""

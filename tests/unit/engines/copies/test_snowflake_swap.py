@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 from errata.engines.copies.snowflake_session import AnswerLost, StatementRefused
 from errata.errors import AttemptLost, CopyChanged, CopyLocked, CopyOvertaken, EngineError, OutcomeUnknown
 from errata.model.copy.checksum import Checksum
+from errata.model.copy.lake_file import LakeFile
 from errata.model.copy.marker import Content, Marker, MarkerState
 from unit.engines.copies.scripted_snowflake import (
     COPY,
@@ -35,10 +36,16 @@ REFUSED = StatementRefused("Snowflake refused a statement with 000100", 100, "01
 
 
 class OneBatch:
-    """Rows of the lake."""
+    """Rows of the lake, none of them in a file that may be loaded as it is."""
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, without: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"BUSINESS_DATE": [None] * 5, "AMOUNT": [None] * 5})
+
+    def files(self) -> tuple[LakeFile, ...]:
+        return ()
+
+    def measure(self) -> dict[str, Checksum]:
+        return {}
 
 
 def swap(snowflake: ScriptedSnowflake) -> Any:

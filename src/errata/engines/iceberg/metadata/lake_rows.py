@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from errata.engines.iceberg.metadata.tables import TableLoader
 from errata.errors import EngineError, RunExpired
 from errata.model.calendar_math import first_second
 from errata.model.copy.checksum import Checksum
+from errata.model.copy.lake_file import FileColumn, FileFacts, LakeFile, find_load_refusal
 from errata.model.copy.table import CopyTable
 from errata.model.partition import NULL, Grain, to_ordinal, value_from_text
 from errata.model.partition_sql import fold_values
@@ -21,6 +22,8 @@ from errata.text.exceptions import first_line
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.io import FileIO
+    from pyiceberg.manifest import DataFile
     from pyiceberg.table import FileScanTask, Table
 
 _SECONDS_OF_A_DAY, _MICROSECONDS = 86_400, 1_000_000
@@ -48,39 +51,83 @@ class IcebergRows:
     copy: CopyTable
     snapshot_id: int
     partitions: tuple[str, ...]
-    _checksums: dict[str, Checksum] | None = field(default=None, init=False)
+    _counted: BatchChecksums | None = field(default=None, init=False)
+    _left: frozenset[str] = field(default=frozenset(), init=False)  # files that are not counted yet
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, without: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         """See the port."""
-        counted = BatchChecksums(self.copy)
-        try:
-            for batch in self._read_files():
-                counted.add(batch)
-                yield batch
-        except FileNotFoundError as missing:
-            told = f"a file of snapshot {self.snapshot_id} is gone"
-            raise RunExpired(told, snapshot_id=str(self.snapshot_id)) from missing
-        self._checksums = counted.checksums
+        left, counted = frozenset(without), BatchChecksums(self.copy)
+        for batch in self._read_files(lambda path: path not in left):
+            counted.add(batch)
+            yield batch
+        self._counted, self._left = counted, left
+
+    def files(self) -> tuple[LakeFile, ...]:
+        """See the port."""
+        schema = self.table.schema()
+        wanted = [FileColumn(schema.find_field(one.source).field_id, one.source, one.type) for one in self.copy.columns]
+        found: list[LakeFile] = []
+        for task in self._plan_files():
+            file = task.file
+            facts = FileFacts(
+                format=str(file.file_format.value),
+                is_encrypted=file.key_metadata is not None,
+                has_deletes=bool(task.delete_files),
+                is_whole=self._is_whole(file),
+            )
+            refusal = find_load_refusal(facts, wanted)
+            if refusal is None:
+                facts = replace(facts, columns=read_footer(self.table.io, file.file_path))
+                refusal = (
+                    find_load_refusal(facts, wanted) if facts.columns is not None else "its footer is not readable"
+                )
+            found.append(LakeFile(file.file_path, file.record_count, refusal))
+        return tuple(found)
 
     def measure(self) -> dict[str, Checksum]:
         """See the port."""
-        if self._checksums is None:
+        if self._counted is None:
             for _ in self.batches():
                 pass
-        return self._checksums or {}
+        counted = self._counted or BatchChecksums(self.copy)
+        if self._left:
+            # the rows that a warehouse read from files have to be those that the table has
+            left, self._left = self._left, frozenset()
+            for batch in self._read_files(lambda path: path in left):
+                counted.add(batch)
+        return counted.checksums
 
-    def _read_files(self) -> Iterator[pa.RecordBatch]:
+    def _read_files(self, is_wanted: Callable[[str], bool]) -> Iterator[pa.RecordBatch]:
         from pyiceberg.io.pyarrow import ArrowScan
 
         # the current schema, whatever the snapshot's was: fields are found by their ids
         schema, metadata = self.table.schema(), self.table.metadata
         sources = [column.source for column in self.copy.columns]
         wanted = build_partitions_filter(self.copy, self.copy.partition.source, self.partitions)
-        for task in self._plan_files():
-            # one file at a time, because a scan of all of them would read ahead without a limit
-            scan = ArrowScan(metadata, self.table.io, schema.select(*sources), wanted)
-            for batch in scan.to_record_batches([task]):
-                yield batch.select(sources).rename_columns([column.name for column in self.copy.columns])
+        try:
+            for task in self._plan_files():
+                if not is_wanted(task.file.file_path):
+                    continue
+                # one file at a time, because a scan of all of them would read ahead without a limit
+                scan = ArrowScan(metadata, self.table.io, schema.select(*sources), wanted)
+                for batch in scan.to_record_batches([task]):
+                    yield batch.select(sources).rename_columns([column.name for column in self.copy.columns])
+        except FileNotFoundError as missing:
+            told = f"a file of snapshot {self.snapshot_id} is gone"
+            raise RunExpired(told, snapshot_id=str(self.snapshot_id)) from missing
+
+    def _is_whole(self, file: DataFile) -> bool:
+        """Whether the partition of a file proves that every row of it is wanted.
+
+        Computed here: tasks that a catalog planned say so as well when it did not say anything.
+        """
+        from pyiceberg.expressions import AlwaysTrue
+        from pyiceberg.expressions.visitors import residual_evaluator_of
+
+        wanted = build_partitions_filter(self.copy, self.copy.partition.source, self.partitions)
+        spec = self.table.specs()[file.spec_id]
+        left = residual_evaluator_of(spec, wanted, case_sensitive=True, schema=self.table.schema())
+        return bool(left.residual_for(file.partition) == AlwaysTrue())
 
     def _plan_files(self) -> Iterator[FileScanTask]:
         """Files that may have rows of the partitions; by the name that the partition column had then."""
@@ -97,6 +144,44 @@ class IcebergRows:
             raise EngineError(
                 f"rows of {self.copy.name} cannot be read from the lake: {first_line(refused)}"
             ) from refused
+
+
+def read_footer(io: FileIO, path: str) -> tuple[FileColumn, ...] | None:
+    """The columns of a Parquet file with the ids of their fields; None: it cannot be read as Parquet."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with io.new_input(path).open() as stream:
+            schema = pq.ParquetFile(stream).schema_arrow
+    except (pa.ArrowInvalid, NotImplementedError):
+        return None
+    ids = ((one.metadata or {}).get(b"PARQUET:field_id") for one in schema)
+    return tuple(
+        FileColumn(None if found is None else int(found), one.name, _name_type(one.type))
+        for one, found in zip(schema, ids, strict=True)
+    )
+
+
+def _name_type(kind: pa.DataType) -> str:
+    """The type of the lake that a file stores in this way; the Arrow name for one that the lake does not write so."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision}, {kind.scale})"
+    plain = {
+        pa.bool_(): "boolean",
+        pa.int32(): "int",
+        pa.int64(): "long",
+        pa.float32(): "float",
+        pa.float64(): "double",
+        pa.date32(): "date",
+        pa.timestamp("us"): "timestamp",
+        pa.timestamp("us", "UTC"): "timestamptz",
+        pa.string(): "string",
+        pa.large_string(): "string",
+    }
+    return plain.get(kind, str(kind))
 
 
 def build_partitions_filter(copy: CopyTable, column: str, partitions: Collection[str]) -> BooleanExpression:
