@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from errata.canonical import LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +12,7 @@ class OutboxItemView:
     """One item: what is owed to whom, because of which run, and how far its payment has come."""
 
     id: str
-    kind: str  # corrections | view | alarm | tell | ready | recover | watermark | checkpoint
+    kind: str  # corrections | view | alarm | tell | copy | ready | recover | watermark | checkpoint
     consumer: str  # empty: the product itself
     run_id: str
     state: str  # owed | paid | failed | waived
@@ -27,6 +29,7 @@ class OutboxItemView:
     waived_by: str | None = None
     waived_why: str | None = None
     waived_ready: bool = False
+    code: str | None = field(default=None, metadata=LEFT_OUT)  # of the last error, where it has one
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "retry_outbox": lambda: samples.outbox_decision("retry"),
     "waive_outbox": lambda: samples.outbox_decision("waive"),
     "deliver": samples.delivery,
+    "baseline": samples.baseline,
     "late": samples.late,
     "runbook": samples.runbook,
     "note": samples.note,

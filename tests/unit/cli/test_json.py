@@ -58,6 +58,7 @@ PROMISED: dict[tuple[str, ...], set[str]] = {
     ("outbox", "retry", "17"): {"action", "items", "already"},
     ("outbox", "waive", "17", "--reason", "x"): {"action", "items", "already"},
     ("deliver",): {"ok", "paid", "items", "warnings", "seconds"},
+    ("deliver", "fin.daily_revenue", "--baseline"): {"product", "grain", "copies", "is_accepted", "next"},
     ("standing", "show"): {"standing"},
     ("standing", "approve", "p", "--change", "rows=5%", "--digest", "a" * 64): {"digest", "counts", "why", "changes"},
     ("impact", "p", "--partitions", "2026-01-17"): {"products", "dbt", "exposures", "consumers", "notes"},

@@ -17,6 +17,7 @@ LISTED = re.findall(r"`([a-z_/]+\.py)`", (ROOT / "docs/concepts/where-things-are
 MOST_MODULES = 24
 SAME_CONCEPT = {
     "adopt", "approval", "approve", "audit",
+    "baseline",
     "calendar", "campaign", "campaigns", "check", "checkpoints", "checks", "chunks", "class_archive", "cleanup",
     "completeness", "consumers", "control", "copies",
     "declaration", "deliver", "diff", "differ", "distribution", "doctor",

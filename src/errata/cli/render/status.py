@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.approval import render_break_glass, render_mode, render_quorum, render_released
 from errata.cli.render.calendar import SIGNS, render_calendar, to_state_word
+from errata.cli.render.consumers.copies import render_copies
 from errata.cli.render.hazard import render_hazard
 from errata.cli.render.layout import flow, format_columns, format_labelled, render_next, render_warnings, wrap
 from errata.cli.render.plan import render_approvals
@@ -104,6 +105,8 @@ def render_run_status(view: StatusView, width: int) -> list[str]:
         lines += render_hazard(hazard, width)
     if view.recovery:
         lines += ["", *_render_recovery(view, width)]
+    if view.copies:
+        lines += ["", f"delivered: {view.delivered}", *render_copies(view.copies, view.grain, width)]
     if view.owed:
         lines += ["", *_render_owed(view, width)]
     lines += render_warnings((*view.warnings, *view.noticed), width)
