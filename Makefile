@@ -46,10 +46,10 @@ test: setup-dev setup-fakesnow ## the default test suite, in three processes wit
 test-slow: setup-dev setup-fakesnow ## the tests marked slow: minutes rather than seconds
 	$(BIN)/python -m pytest -m "slow and not chaos" $(PYTEST_ARGS)
 
-chaos: setup-dev ## kills, faults and readers in numbers that prove something; prints figures and seeds
+chaos: setup-dev setup-fakesnow ## kills, faults and readers in numbers that prove something; prints figures and seeds
 	$(BIN)/python -m pytest -m chaos -s $(PYTEST_ARGS)
 
-sabotage: setup-dev ## plant bugs in a copy of the source, one by one, and see that the tests notice each
+sabotage: setup-dev setup-fakesnow ## plant bugs in a copy of the source, one by one, and see that the tests notice each
 	$(BIN)/python -m pytest -m chaos -s tests/sabotage $(PYTEST_ARGS)
 
 check: setup-dev ## formatting, lint, types, import contracts, no addresses in locks

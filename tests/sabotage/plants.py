@@ -10,6 +10,7 @@ from sabotage.plant import Plant
 from sabotage.plants_in_iceberg import IN_ICEBERG
 from sabotage.plants_in_messages import IN_MESSAGES
 from sabotage.plants_in_outbox import IN_OUTBOX
+from sabotage.plants_in_snowflake import IN_SNOWFLAKE
 from sabotage.plants_in_staleness import IN_STALENESS
 from sabotage.plants_in_streams import IN_STREAMS
 
@@ -1108,6 +1109,7 @@ PLANTS = (
     *IN_ICEBERG,
     *IN_MESSAGES,
     *IN_OUTBOX,
+    *IN_SNOWFLAKE,
     *IN_STALENESS,
     *IN_STREAMS,
 )  # fmt: skip

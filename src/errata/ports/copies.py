@@ -46,6 +46,19 @@ class LakeReader(Protocol):
         Raises ``RunExpired``, here or while rows are read, if the snapshot or one of its files is gone.
         """
 
+    def list_metadata(self, table: str) -> tuple[str, ...]:
+        """Metadata files of the table that are on record, oldest first; the last one is current."""
+
+
+class LinkedTables(Protocol):
+    """Tables of a warehouse that read the metadata of the lake's tables themselves; errors as below."""
+
+    def refresh(self, warehouse: str, table: str) -> str:
+        """Let a table read the lake's current metadata; returns the metadata file that it reads afterwards.
+
+        Safe to repeat.
+        """
+
 
 class WarehouseCopies(Protocol):
     """Tables in warehouses that follow the lake.

@@ -14,11 +14,12 @@ from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.product.throttle import Throttle
 from errata.ports.checkpoints import CheckpointStore
-from errata.ports.copies import WarehouseCopies
+from errata.ports.copies import LinkedTables, WarehouseCopies
 from errata.ports.hooks import DbtRunner
 from errata.ports.tables import InputState, add_announced
 from errata.testing.chunks import MemoryChunks, Transform
 from errata.testing.copies.lake_rows import MemoryLakeReader
+from errata.testing.copies.linked_tables import MemoryLinkedTables
 from errata.testing.history import MemoryHistory
 from errata.testing.lake import Lake
 from errata.testing.measure import MemoryContent, MemoryMeasurer
@@ -69,6 +70,7 @@ class MemoryEngines:
         self.alarm, self.probes, self.channels = given.alarm, given.signals, given.channels
         self.consumers, self.watermarks = given.consumers, given.watermarks
         self.warehouses, self.lake_rows = given.copies, MemoryLakeReader(lake)
+        self.links = MemoryLinkedTables(self.lake_rows)
 
     @cached_property
     def chunks(self) -> MemoryChunks:
@@ -80,6 +82,11 @@ class MemoryEngines:
         """See the port."""
         del warehouse
         return self.warehouses
+
+    def linked_tables(self, warehouse: str) -> LinkedTables:
+        """See the port."""
+        del warehouse
+        return self.links
 
     @property
     def checkpoints(self) -> CheckpointStore:

@@ -13,6 +13,7 @@ from errata.errors import CopyChanged, NotFound, UsageError
 from errata.ledger import OutboxItem
 from errata.model.audit import Actor
 from errata.model.consumer.outbox import Effect, ItemState
+from errata.model.copy.declaration import REFRESH
 from errata.model.copy.delivery import describe_content
 from errata.model.partition import format_partition_list, parse_list
 from errata.model.product import Product, Role
@@ -44,10 +45,12 @@ def accept_baseline(
     if reason:
         require_person(workspace, actor, _DECIDERS, "deliver --baseline", "")
     names = parse_list(found.target.grain, partitions) if partitions else None
-    wanted = [one for one in found.target.copies if copy in (None, one.name)]
+    # one that reads the lake itself has no rows of its own to begin with
+    wanted = [one for one in found.target.copies if copy in (None, one.name) and one.mode != REFRESH]
     if not wanted:
-        known = ", ".join(one.name for one in found.target.copies)
-        raise UsageError(f"{product} has no copy {copy}; expected one of {known}", state="nothing was changed")
+        known = ", ".join(one.name for one in found.target.copies if one.mode != REFRESH) or "none"
+        told = f"{product} has no copy {copy or 'with rows of its own'}; expected one of {known}"
+        raise UsageError(told, state="nothing was changed")
     compared = [compare_copy(workspace, found, one, names) for one in wanted]
     retried: list[OutboxItem] = []
     for one in compared if reason else ():

@@ -13,6 +13,7 @@ from typing import Any
 
 from errata.delivery.copies.accepted_rows import AcceptedPartition, open_accepted_rows, read_acceptance
 from errata.delivery.copies.declared_copies import find_copy, open_copy
+from errata.delivery.copies.linked_tables import refresh_linked_table
 from errata.errors import (
     AttemptLost,
     CopyChanged,
@@ -28,6 +29,7 @@ from errata.ledger import OutboxItem
 from errata.model.audit import Actor
 from errata.model.consumer.outbox import Failed, Later, Paid, Payment, TryAgain
 from errata.model.copy.checksum import EMPTY, find_differing
+from errata.model.copy.declaration import REFRESH
 from errata.model.copy.delivery import Receipt, Swap, describe_content
 from errata.model.copy.marker import (
     Content,
@@ -54,6 +56,8 @@ def deliver_copy(workspace: Workspace, actor: Actor, item: OutboxItem) -> Paymen
     del actor
     run = workspace.ledger.runs.get(item.run_id)
     product, declared = find_copy(workspace, run.product, item.consumer, item.item_id)
+    if declared.mode == REFRESH:
+        return refresh_linked_table(workspace, item, declared)
     copy = open_copy(workspace, product, declared)
     delivery = _Delivery(workspace, item, copy, workspace.engines.copies(copy.warehouse))
     try:

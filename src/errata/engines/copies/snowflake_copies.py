@@ -43,7 +43,7 @@ from errata.model.copy.refusals import (
 )
 from errata.model.copy.snowflake_account import SnowflakeAccount
 from errata.model.copy.table import CopyTable, name_staging_prefix
-from errata.ports.copies import LakeRows, WarehouseCopies
+from errata.ports.copies import LakeRows, LinkedTables, WarehouseCopies
 
 _READ_LOCK_SECONDS = 10
 _BOTH, _LOCK_ONLY = 2, 1
@@ -189,6 +189,17 @@ class SnowflakeCopies:
             rows = run.run(sql.READ_ROWS, partitions=partitions).rows
         return [dict(zip((one.name for one in copy.columns), row, strict=True)) for row in rows]
 
+    def refresh(self, warehouse: str, table: str) -> str:
+        """See the port."""
+        quoted, account = sql.quote_table(table), self._find_account(warehouse)
+        with self.connect(warehouse, account, _READ_LOCK_SECONDS, {"refreshes": table}) as session:
+            session.run(sql.REFRESH.format(target=quoted))
+            (row,) = session.run(sql.READ_REFRESHED, (quoted,)).rows
+        found = json.loads(row[0])
+        if not found.get("metadataLocation"):
+            raise EngineError(f"{warehouse}:{table} names no metadata file that it reads")
+        return str(found["metadataLocation"])
+
     @contextmanager
     def _open(self, copy: CopyTable, tag: dict[str, Any]) -> Iterator[_Run]:
         with self.connect(copy.warehouse, self._find_account(copy.warehouse), copy.lock_seconds, tag) as session:
@@ -202,6 +213,7 @@ class SnowflakeCopies:
 
 
 _conforms: type[WarehouseCopies] = SnowflakeCopies
+_links: type[LinkedTables] = SnowflakeCopies
 
 
 def _tag(marker: Marker) -> dict[str, Any]:

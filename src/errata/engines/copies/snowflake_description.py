@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 from errata.engines.copies.snowflake_session import Answer, Session, StatementRefused
 from errata.engines.copies.snowflake_statements import quote_table
 from errata.model.copy.delivery import WarehouseColumn, WarehouseTable
+from errata.model.copy.partition_scope import quote_text
+from errata.model.copy.resolution import NOT_A_TABLE
+from errata.model.copy.row_text import Dialect
 
 _POLICIES = """\
 SELECT POLICY_NAME, POLICY_KIND
@@ -19,13 +25,14 @@ def describe_table(session: Session, table: str, database: str, schema: str) -> 
         if refused.is_missing_table:
             return None
         raise
-    place = quote_table(".".join(_qualify(table, database, schema)[:2]))
-    found = {
-        "policies": _list_policies(session, table, columns),
-        "streams": _list_naming(session, f"SHOW STREAMS IN SCHEMA {place}", "table_name", table),
-        "dynamic tables": _list_naming(session, f"SHOW DYNAMIC TABLES IN SCHEMA {place}", "text", table),
-        "time travel": _list_missing_history(session, place, table),
+    parts = table.split(".")
+    place = quote_table(".".join([database, schema][: 3 - len(parts)] + parts[:-1]))
+    looks: dict[str, Callable[[], tuple[str, ...]]] = {
+        "policies": lambda: _list_policies(session, table, columns),
+        "streams": lambda: _list_naming(session, f"SHOW STREAMS IN SCHEMA {place}", "table_name", parts[-1]),
+        "dynamic tables": lambda: _list_naming(session, f"SHOW DYNAMIC TABLES IN SCHEMA {place}", "text", parts[-1]),
     }
+    found = {kind: _look(look) for kind, look in looks.items()} | _look_at_kind(session, place, parts[-1])
     return WarehouseTable(
         tuple(
             WarehouseColumn(str(name), str(kind), nullable == "N", default is not None, expression is not None)
@@ -38,9 +45,12 @@ def describe_table(session: Session, table: str, database: str, schema: str) -> 
     )
 
 
-def _qualify(table: str, database: str, schema: str) -> list[str]:
-    parts = table.split(".")
-    return [database, schema, *parts][-3:] if len(parts) < 3 else parts
+def _look(look: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
+    """What is found, or that the role may not look, which is worth a warning as well."""
+    try:
+        return look()
+    except StatementRefused as refused:
+        return (f"unknown, because the role may not see them ({refused.number:06d})",)
 
 
 def _list_policies(session: Session, table: str, columns: Answer) -> tuple[str, ...]:
@@ -51,14 +61,16 @@ def _list_policies(session: Session, table: str, columns: Answer) -> tuple[str, 
 
 
 def _list_naming(session: Session, statement: str, column: str, table: str) -> tuple[str, ...]:
-    """Objects of the schema whose column has the name of the table in it."""
-    bare = table.rpartition(".")[2].upper()
-    return tuple(str(name) for name, text in session.run(statement).read("name", column) if bare in str(text).upper())
+    """Objects of the schema whose column has the name of the table in it, as a word."""
+    word = re.compile(rf"(?<![\w$]){re.escape(table)}(?![\w$])", re.IGNORECASE)
+    return tuple(str(name) for name, text in session.run(statement).read("name", column) if word.search(str(text)))
 
 
-def _list_missing_history(session: Session, place: str, table: str) -> tuple[str, ...]:
-    """Without time travel, rows of others that a delivery replaced by accident could not be found afterwards."""
-    bare = table.rpartition(".")[2]
-    rows = session.run(f"SHOW TABLES LIKE '{bare}' IN SCHEMA {place}").read("name", "retention_time")
-    kept = [days for name, days in rows if name == bare]
-    return ("retention of 0 days",) if kept and str(kept[0]) == "0" else ()
+def _look_at_kind(session: Session, place: str, table: str) -> dict[str, tuple[str, ...]]:
+    """That it is a view; or a table without time travel, where rows of others that were deleted unseen are lost."""
+    rows = session.run(f"SHOW TABLES LIKE {quote_text(Dialect.SNOWFLAKE, table)} IN SCHEMA {place}")
+    # an underscore of the pattern matches any character
+    kept = [days for name, days in rows.read("name", "retention_time") if name == table]
+    if not kept:
+        return {NOT_A_TABLE: (table,)}
+    return {"time travel": ("retention of 0 days",)} if str(kept[0]) == "0" else {}

@@ -55,6 +55,7 @@ INSERT_DELIVERED = f"INSERT INTO {{delivered}} ({_RECORD}) VALUES {{holes}}"  # 
 DELETE_ROWS = "DELETE FROM {target} WHERE {scope}"
 INSERT_ROWS = "INSERT INTO {target} ({columns}) SELECT {sources} FROM {staging}"
 READ_ROWS = "SELECT {columns} FROM {target} WHERE {scope}"
+# for a table that reads the lake's own metadata
 REFRESH = "ALTER ICEBERG TABLE {target} REFRESH"
 READ_REFRESHED = "SELECT SYSTEM$GET_ICEBERG_TABLE_INFORMATION(?)"
 

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from errata.model.file_keys import Key
+from errata.model.file_keys import Key, OneOf
 from errata.model.file_values import Amount, Column, Identifier, Length, WarehouseTable, YesNo
 
 KEEP_SECONDS = 14 * 86_400
+REPLACE, REFRESH = "replace", "refresh"
+"""Rows of partitions are replaced; or the warehouse reads the lake itself, and only has to look again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,11 @@ class Copy:
 
     warehouse: Annotated[Identifier, Key("The warehouse in errata.yaml that has the table.")]
     table: Annotated[WarehouseTable, Key("The table, as the warehouse spells it; with its schema: schema.table.")]
+    mode: Annotated[
+        str,
+        OneOf(REPLACE, REFRESH),
+        Key("refresh: a table of Snowflake that reads the lake's own metadata, which is told to read it again."),
+    ] = REPLACE
     partition: Annotated[Column | None, Key("Column of the copy with the partitions (default: the target's).")] = None
     columns: Annotated[
         Mapping[Column, Column],

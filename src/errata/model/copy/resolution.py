@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from errata.model.copy.column_types import find_column_problem
-from errata.model.copy.declaration import Copy
+from errata.model.copy.declaration import REFRESH, Copy
 from errata.model.copy.delivery import WarehouseTable
 from errata.model.copy.row_text import is_approximate
 from errata.model.copy.table import CopyColumn, CopyTable
@@ -57,8 +57,10 @@ def resolve_copy(declared: Copy, lake: LakeTable, table: WarehouseTable, warehou
         return Resolution(None, (CopyProblem(("table",), f"{views[0]} is a view; expected a table"),))
     names, problems = _match_columns(declared, lake, table)
     columns = tuple(CopyColumn(source, name, lake.columns[source]) for source, name in names.items())
-    problems += _check_types(declared, columns, table, warehouse_type)
-    problems += _check_rest(declared, set(names.values()), table)
+    # a table that reads the lake's own metadata has its columns, and nothing is written to them
+    if declared.mode != REFRESH:
+        problems += _check_types(declared, columns, table, warehouse_type)
+        problems += _check_rest(declared, set(names.values()), table)
     partition = next((one for one in columns if one.source == lake.column), None)
     if partition is None:
         problems.append(CopyProblem(("partition",), f"no column of the copy has the partitions of {lake.column}"))

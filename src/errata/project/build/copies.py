@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from errata.model.copy.declaration import Copy
+from errata.model.copy.declaration import REFRESH, Copy
 from errata.model.product import Product, Project
 from errata.model.side_tables import is_side_table_mode
 from errata.project.forms import ProductForm
@@ -30,6 +30,17 @@ def check_copies(file: ProductForm, project: Project | None, report: ProblemRepo
             report.at((*path, "table"), "this copy is declared twice; expected a table of its own")
         seen.add(place)
         _check_columns(copy, target.column, path, report)
+        if copy.mode == REFRESH:
+            _check_refresh(copy, project, path, report)
+
+
+def _check_refresh(copy: Copy, project: Project | None, path: Path, report: ProblemReport) -> None:
+    """A table that reads the lake's own metadata is one of Snowflake, and has the columns that the lake has."""
+    warehouse = project.warehouses.get(copy.warehouse) if project is not None else None
+    if warehouse is not None and warehouse.type != "snowflake":
+        report.at((*path, "mode"), "refresh is for a warehouse with type: snowflake; expected replace")
+    for key in sorted(report.keys_at(path) & {"partition", "columns", "default"}):
+        report.at_key((*path, key), f'the key "{key}" belongs to a copy with mode: replace')
 
 
 def _check_columns(copy: Copy, column: str, path: Path, report: ProblemReport) -> None:

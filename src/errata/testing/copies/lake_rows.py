@@ -64,6 +64,11 @@ class MemoryLakeReader:
                     found.append({column.name: row[column.source] for column in copy.columns})
         return Rows(copy, found, 1_000)
 
+    def list_metadata(self, table: str) -> tuple[str, ...]:
+        """See the port."""
+        snapshots = self.lake.table(table).metadata.snapshots
+        return tuple(f"{table}/metadata/{number:05d}-{name}.metadata.json" for number, name in enumerate(snapshots))
+
 
 def to_arrow_type(kind: str) -> pa.DataType:
     """The Arrow type in which the lake gives values of an Iceberg type."""

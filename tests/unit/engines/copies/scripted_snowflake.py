@@ -40,6 +40,7 @@ class ScriptedSnowflake:
     before_delete: dict[str, Checksum] = field(default_factory=lambda: {DAY1: OLD})
     identities: list[tuple[str, str | None]] = field(default_factory=list)
     markers: list[tuple[int, str]] = field(default_factory=list)
+    metadata: str = ""
     fail_at: int = -1
     failure: Exception = field(default_factory=Exception)
     statements: list[str] = field(default_factory=list)
@@ -74,6 +75,8 @@ class ScriptedSnowflake:
         match statement.split(maxsplit=1)[0].upper(), statement:
             case "SELECT", text if "CURRENT_SESSION()" in text:
                 return Answer([self.identities.pop(0) if self.identities else ("s1", "t1")])
+            case "SELECT", text if "SYSTEM$GET_ICEBERG" in text:
+                return Answer([(self.metadata,)])
             case "SELECT", text if text.startswith("SELECT PART, SEQ"):
                 return Answer(self.recorded)
             case "SELECT", text if text.startswith("SELECT ATTEMPT"):

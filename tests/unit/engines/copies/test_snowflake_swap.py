@@ -272,3 +272,16 @@ def test_the_new_rows_are_what_the_lake_has() -> None:
     receipt = swap(ScriptedSnowflake())
     assert (receipt.marker, receipt.rows_removed, receipt.rows_written) == (Marker("bf-1-p1", 7), 3, 5)
     assert receipt.partitions[DAY1].checksum == NEW
+
+
+def test_a_table_that_reads_the_lake_is_refreshed_and_asked_what_it_reads() -> None:
+    """By two statements, which no emulator has; the answer is JSON."""
+    snowflake = ScriptedSnowflake(metadata='{"metadataLocation":"s3://lake/t/metadata/7.json","status":"success"}')
+    assert snowflake.copies.refresh("snow", "FIN.PUBLIC.DAILY") == "s3://lake/t/metadata/7.json"
+    assert snowflake.statements == [
+        'ALTER ICEBERG TABLE "FIN"."PUBLIC"."DAILY" REFRESH',
+        "SELECT SYSTEM$GET_ICEBERG_TABLE_INFORMATION(?)",
+    ]
+    assert snowflake.parameters[1] == ('"FIN"."PUBLIC"."DAILY"',)
+    with pytest.raises(EngineError, match="names no metadata file"):
+        ScriptedSnowflake(metadata='{"status":"failed"}').copies.refresh("snow", "DAILY")

@@ -42,6 +42,11 @@ class IcebergLakeReader:
             raise RunExpired(f"snapshot {snapshot_id} of {table} is gone", table=table, snapshot_id=snapshot_id)
         return IcebergRows(loaded, copy, int(snapshot_id), tuple(partitions))
 
+    def list_metadata(self, table: str) -> tuple[str, ...]:
+        """See the port."""
+        loaded = self.tables.load(table)
+        return (*(entry.metadata_file for entry in loaded.metadata.metadata_log), loaded.metadata_location)
+
 
 @dataclass(slots=True)
 class IcebergRows:
