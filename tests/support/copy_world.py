@@ -23,6 +23,8 @@ CREATE = (
     "CREATE TABLE shop.sales (day date, account text, gross numeric(12,2), n bigint)",
     "CREATE INDEX ON shop.sales (day)",
 )
+PLAIN = "?sslmode=disable&gssencmode=disable"
+"""A proxy speaks no TLS."""
 Row = tuple[str, str, Decimal, int]
 
 
@@ -54,7 +56,7 @@ class CopyWorld:
         **options: Any,
     ) -> CopyWorld:
         """Make the lake and an empty copy; with ``history`` the copy holds what the lake holds, as its baseline."""
-        url = server.url(database, port=port).replace("+psycopg", "")
+        url = server.url(database, port=port).replace("+psycopg", "") + (PLAIN if port else "")
         project = f'\nwarehouses:\n  pg: {{type: postgres, uri: "{url}"}}\n'
         lake = MemoryWorld.make(root, product=build_product(copy, more), project=project, **options)
         server.execute(*create, database=database)
@@ -88,6 +90,10 @@ class CopyWorld:
         """Staging tables that are left."""
         query = "SELECT relname FROM pg_class WHERE relname LIKE 'errata\\_stage%' AND relkind = 'r'"
         return [row[0] for row in self.server.execute(query, database=self.database)]
+
+    def accept(self) -> None:
+        """Accept what the copy holds as its beginning."""
+        self.lake.client.baseline("fin.sales", reason="loaded by the old job", as_="bo")
 
     def items(self) -> list[OutboxItem]:
         """Items of the copy, oldest first."""
