@@ -5,7 +5,7 @@ PYTEST_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 UV := .tools/bin/uv
-LOCKS := $(addprefix requirements/,tools.lock build.lock user.lock dev.lock dbt.lock)
+LOCKS := $(addprefix requirements/,tools.lock build.lock user.lock dev.lock dbt.lock fakesnow.lock)
 JARS := src/errata/jars/jars.toml
 
 export UV_PYTHON_DOWNLOADS := never
@@ -13,7 +13,7 @@ export SPARK_LOCAL_IP := 127.0.0.1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev setup-dbt demo demo-clv demo-case-sla test test-slow chaos sabotage check fix bench bench-quick bench-sqlmesh lock clean
+.PHONY: help setup setup-dev setup-dbt setup-fakesnow demo demo-clv demo-case-sla test test-slow chaos sabotage check fix bench bench-quick bench-sqlmesh lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,8 @@ setup-dbt: .tools/uv.stamp requirements/dbt.lock ## dbt with DuckDB in an enviro
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) .tools/dbt
 	$(UV) pip sync --python .tools/dbt/bin/python --require-hashes requirements/dbt.lock
 
+setup-fakesnow: .tools/fakesnow.stamp ## a Snowflake emulator in an environment of its own, for tests of copies
+
 demo: setup ## replay the FinSight incident from bug to correction, rollback and audit
 	@$(BIN)/python examples/finsight/demo.py
 
@@ -38,16 +40,16 @@ demo-clv: setup ## correct 1,825 days of customer value year by year, then what 
 demo-case-sla: setup ## restate a year of regulatory deadlines: wrong time zone, late holidays, disputed cases
 	@$(BIN)/python examples/case_sla/demo.py
 
-test: setup-dev ## the default test suite, in three processes with one Spark session each
+test: setup-dev setup-fakesnow ## the default test suite, in three processes with one Spark session each
 	@scripts/test-shared $(BIN)/python "not slow and not chaos" $(PYTEST_ARGS)
 
-test-slow: setup-dev ## the tests marked slow: minutes rather than seconds
+test-slow: setup-dev setup-fakesnow ## the tests marked slow: minutes rather than seconds
 	$(BIN)/python -m pytest -m "slow and not chaos" $(PYTEST_ARGS)
 
-chaos: setup-dev ## kills, faults and readers in numbers that prove something; prints figures and seeds
+chaos: setup-dev setup-fakesnow ## kills, faults and readers in numbers that prove something; prints figures and seeds
 	$(BIN)/python -m pytest -m chaos -s $(PYTEST_ARGS)
 
-sabotage: setup-dev ## plant bugs in a copy of the source, one by one, and see that the tests notice each
+sabotage: setup-dev setup-fakesnow ## plant bugs in a copy of the source, one by one, and see that the tests notice each
 	$(BIN)/python -m pytest -m chaos -s tests/sabotage $(PYTEST_ARGS)
 
 check: setup-dev ## formatting, lint, types, import contracts, no addresses in locks
@@ -75,7 +77,7 @@ bench-sqlmesh: .tools/uv.stamp ## SQLMesh in an environment of its own, to measu
 COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --no-annotate --no-header
 
-USER_EXTRAS := --extra spark --extra postgres --extra demo
+USER_EXTRAS := --extra spark --extra postgres --extra postgres-copy --extra demo
 
 lock: .tools/uv.stamp ## resolve the locks again (add UPGRADE=--upgrade for newer versions)
 	$(COMPILE) $(UPGRADE) requirements/tools.in -o requirements/tools.lock >/dev/null
@@ -84,6 +86,7 @@ lock: .tools/uv.stamp ## resolve the locks again (add UPGRADE=--upgrade for newe
 		-o requirements/dev.lock >/dev/null
 	$(COMPILE) -c requirements/dev.lock pyproject.toml $(USER_EXTRAS) -o requirements/user.lock >/dev/null
 	$(COMPILE) $(UPGRADE) requirements/dbt.in -o requirements/dbt.lock >/dev/null
+	$(COMPILE) $(UPGRADE) requirements/fakesnow.in -o requirements/fakesnow.lock >/dev/null
 	@scripts/no-addresses $(LOCKS)
 
 clean: ## remove the virtual environments, caches and build output (not the jars in the user cache)
@@ -115,6 +118,12 @@ LOCKED := --compile-bytecode --python $(BIN)/python --require-hashes --build-con
 .tools/dev.stamp: .tools/errata.stamp requirements/dev.lock scripts/preflight
 	@scripts/preflight $(PYTHON) tests
 	$(UV) pip install $(LOCKED) -r requirements/dev.lock
+	@touch $@
+
+# Its own environment, because it needs an older sqlglot than the lock of Errata has.
+.tools/fakesnow.stamp: .tools/uv.stamp requirements/fakesnow.lock
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) .tools/fakesnow
+	$(UV) pip sync --python .tools/fakesnow/bin/python --require-hashes requirements/fakesnow.lock
 	@touch $@
 
 .tools/jars.stamp: .tools/errata.stamp $(JARS)

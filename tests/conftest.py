@@ -19,6 +19,7 @@ from support.statement_cache import share_compiled_statements
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from support.fakesnow import FakeSnowflake
     from support.lakes import Lake
     from support.postgres import PostgresServer
     from support.redis import RedisServer
@@ -76,6 +77,19 @@ def redis_server() -> Iterator[RedisServer]:
         pytest.skip(INSTALL)
     pytest.importorskip("redis", reason='redis is missing (pip install "errata[redis]")')
     server = RedisServer.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def fakesnow() -> Iterator[FakeSnowflake]:
+    """One Snowflake emulator for all tests; each makes its own databases."""
+    from support.fakesnow import INSTALL, FakeSnowflake, find_program
+
+    if find_program() is None:
+        pytest.skip(INSTALL)
+    pytest.importorskip("snowflake.connector", reason='the connector is missing (pip install "errata[snowflake]")')
+    server = FakeSnowflake.start()
     yield server
     server.stop()
 

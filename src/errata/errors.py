@@ -6,7 +6,8 @@
     ├── UsageError                      2     usage
     │   └── ProjectFileError            2     project-file
     ├── SetupError                      1     setup
-    │   └── MissingCredentials          1     credentials
+    │   ├── MissingCredentials          1     credentials
+    │   └── MissingDriver               1     driver
     ├── Refused                         3     refused
     │   ├── PlanRefused                 3     plan-refused
     │   ├── StateRefused                3     state
@@ -22,12 +23,15 @@
     │   ├── NotFound                    3     not-found
     │   ├── RunExpired                  3     run-expired
     │   ├── Nondeterministic            3     nondeterministic
-    │   └── CostCapReached              3     cost-cap
+    │   ├── CostCapReached              3     cost-cap
+    │   └── CopyOvertaken               3     copy-overtaken
     ├── ValidationRejected              4     validation-rejected
     │   ├── NeedsAcceptance             4     needs-acceptance
     │   └── Differs                     4     differs
     ├── PublishConflict                 5     publish-conflict
-    │   └── Rebased                     5     rebased
+    │   ├── Rebased                     5     rebased
+    │   ├── CopyChanged                 5     copy-changed
+    │   └── CopyLocked                  5     copy-locked        (retryable)
     ├── ChunkError                      1     chunk-failed
     │   ├── TransformFailed             1     transform-failed
     │   ├── SourceChanged               1     source-changed
@@ -43,6 +47,7 @@
         ├── LedgerUnavailable           1     ledger             (retryable)
         ├── StorageRefused              1     storage            (retryable)
         ├── OutOfMemory                 1     memory             (retryable)
+        ├── OutcomeUnknown              1     outcome-unknown    (retryable)
         └── WorkerDied                  1     worker-died        (retryable)
 
 An error says what happened (``message``), the state of the data (``state``) and the next command (``hint``).
@@ -60,6 +65,9 @@ __all__ = [
     "AuditBroken",
     "ChunkError",
     "ConsumerStopped",
+    "CopyChanged",
+    "CopyLocked",
+    "CopyOvertaken",
     "CostCapReached",
     "Differs",
     "EngineError",
@@ -70,10 +78,12 @@ __all__ = [
     "LedgerUnavailable",
     "ManifestTampered",
     "MissingCredentials",
+    "MissingDriver",
     "NeedsAcceptance",
     "Nondeterministic",
     "NotFound",
     "OutOfMemory",
+    "OutcomeUnknown",
     "OutputContract",
     "PermissionRefused",
     "PlanRefused",
@@ -145,6 +155,12 @@ class MissingCredentials(SetupError):
     """What the project names is not set here: a variable of the environment, a file with a key."""
 
     code = "credentials"
+
+
+class MissingDriver(SetupError):
+    """The Python package for a warehouse is not installed here; the hint names the extra."""
+
+    code = "driver"
 
 
 class Refused(ErrataError):
@@ -264,6 +280,19 @@ class Rebased(PublishConflict):
     code = "rebased"
 
 
+class CopyChanged(PublishConflict):
+    """Partitions of a copy hold other rows than Errata left there; ``fields["partitions"]`` lists them."""
+
+    code = "copy-changed"
+
+
+class CopyLocked(PublishConflict):
+    """Another session kept a lock on a copy or its marker for too long; ``fields["blocked_by"]`` lists sessions."""
+
+    code = "copy-locked"
+    retryable = True
+
+
 class ChunkError(ErrataError):
     """A chunk cannot be computed; a retry alone will not help."""
 
@@ -356,6 +385,12 @@ class OutOfMemory(EngineError):
     code = "memory"
 
 
+class OutcomeUnknown(EngineError):
+    """The answer to a commit was lost: only the marker tells whether it landed."""
+
+    code = "outcome-unknown"
+
+
 class WorkerDied(EngineError):
     """The JVM of this worker is gone."""
 
@@ -372,3 +407,9 @@ class CostCapReached(Refused):
     """The run has reached the cost limit of its plan."""
 
     code = "cost-cap"
+
+
+class CopyOvertaken(Refused):
+    """Another delivery to the copy came first; ``fields["partitions"]`` lists what it delivered."""
+
+    code = "copy-overtaken"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from errata.ports.checkpoints import CheckpointStore
     from errata.ports.compute import ChunkEngine, StagingTable
     from errata.ports.consumers import ConsumerSystems, Watermarks
+    from errata.ports.copies import LakeReader, LinkedTables, WarehouseCopies
     from errata.ports.erasure import ErasedSubjects, Suppressions
     from errata.ports.hooks import AlarmHook, DbtRunner, Probes, ProgressListener
     from errata.ports.measure import Measurer
@@ -142,6 +143,15 @@ class Engines(Protocol):
 
     @property
     def watermarks(self) -> Watermarks: ...
+
+    def copies(self, warehouse: str) -> WarehouseCopies:
+        """Copies in a warehouse of the project."""
+
+    def linked_tables(self, warehouse: str) -> LinkedTables:
+        """Tables in a warehouse of the project that read the lake's metadata."""
+
+    @property
+    def lake_rows(self) -> LakeReader: ...
 
     @property
     def log(self) -> Path:

@@ -64,6 +64,7 @@ class IcebergSubject:
         self.staging, self.pins, self.targets = self.engines.staging, self.engines.pins, self.engines.targets
         self.history, self.outside, self.rows = self.engines.history, self.engines.outside, self.engines.rows
         self.measurer, self.inputs = self.engines.measurer, self.engines.inputs
+        self.lake_rows = self.engines.lake_rows
         self.append(*HISTORY)
 
     @property

@@ -6,8 +6,11 @@ import pytest
 
 from errata.testing.contracts import (
     CacheContract,
+    CopyContract,
+    LakeRowsContract,
     MeasurerContract,
     MemoryCacheSubject,
+    MemoryCopySubject,
     MemoryMessageSubject,
     MemoryReadySubject,
     MemorySubject,
@@ -42,6 +45,10 @@ class TestTags(TagContract):
 
 class TestReaders(ReaderContract):
     """Reading a table in memory."""
+
+
+class TestLakeRows(LakeRowsContract):
+    """Rows of tables in memory, for copies."""
 
 
 class TestMeasurer(MeasurerContract):
@@ -82,3 +89,12 @@ class TestReadyTables(ReadyTableContract):
     def ready_subject(self) -> MemoryReadySubject:
         """A fresh one."""
         return MemoryReadySubject()
+
+
+class TestCopies(CopyContract):
+    """A copy in memory."""
+
+    @pytest.fixture
+    def copy_subject(self) -> MemoryCopySubject:
+        """An empty one."""
+        return MemoryCopySubject()

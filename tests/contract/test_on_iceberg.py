@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from errata.testing.contracts import (
+    LakeRowsContract,
     MeasurerContract,
     PublishTableContract,
     ReaderContract,
@@ -59,6 +60,10 @@ class TestTags(TagContract):
 
 class TestReaders(ReaderContract):
     """Reading an Iceberg table."""
+
+
+class TestLakeRows(LakeRowsContract):
+    """Rows of an Iceberg table, for copies."""
 
 
 class TestMeasurer(MeasurerContract):

@@ -60,6 +60,7 @@ def test_every_failpoint_is_killed_at_somewhere_here() -> None:
     }
     covered |= {"corrections.before_commit"}  # test_kill_modes.py
     covered |= {name for name in NAMES if name.startswith("deliver.")}  # tests/protocol/test_outbox.py
+    covered |= {name for name in NAMES if name.startswith("copy.")}  # tests/copies/test_kill_copies.py
     covered |= {"freeze.after_open"}  # tests/spark/test_freeze.py
     covered |= {name for name in NAMES if name.startswith("rebase.")}  # tests/spark/test_live_wins.py
     covered |= {name for name in NAMES if name.endswith(".after_carry")}  # test_kill_rewrite.py

@@ -11,6 +11,7 @@ from errata.text.escape import require_one_line
 
 if TYPE_CHECKING:
     from errata.views.consumers import ConfirmView, ConsumersView
+    from errata.views.copies import BaselineView
     from errata.views.outbox import DeliverView, OutboxDecisionView, OutboxView
     from errata.views.readiness import HoldView, ReadyView
 
@@ -94,3 +95,21 @@ class Consumers(OpenProject):
         Example: client.show_hold(run.id, "exec-dashboard").until
         """
         return consumers.acknowledge.show_hold(self._workspace, run_id, consumer, hold)
+
+    def baseline(
+        self,
+        product: str,
+        *,
+        partitions: str | None = None,
+        copy: str | None = None,
+        reason: str | None = None,
+        as_: str | None = None,
+    ) -> BaselineView:
+        """Compare the copies of a product with main; with a reason, accept what they hold as their beginning.
+
+        Example: [one.differing for one in client.baseline("fin.daily_revenue", as_="bo").copies]
+        """
+        said = None if reason is None else require_one_line("--reason", reason)
+        return consumers.baseline.accept_baseline(
+            self._workspace, self._actor(as_), product, partitions, copy=copy, reason=said
+        )

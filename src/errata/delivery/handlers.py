@@ -23,6 +23,7 @@ def load_handlers() -> Mapping[Effect, Handler]:
     """The handlers by effect; imported here, because most commands pay nothing."""
     from errata.delivery.alarms import ring_alarm
     from errata.delivery.consumer_messages import tell_consumer
+    from errata.delivery.copies.copy_delivery import deliver_copy
     from errata.delivery.correction_rows import write_corrections
     from errata.delivery.current_view import refresh_view
     from errata.delivery.ready_partitions import show_ready_partitions
@@ -41,4 +42,5 @@ def load_handlers() -> Mapping[Effect, Handler]:
         Effect.RECOVER: recover_consumer,
         Effect.WATCH: watch_publication,
         Effect.CHECKPOINT: repair_checkpoint,
+        Effect.COPY: deliver_copy,
     }

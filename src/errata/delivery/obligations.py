@@ -32,6 +32,7 @@ def list_owed(
     return (
         *on_tables,
         *(owe_ready(workspace.project, event) if event in _SHOWN else ()),
+        *_owed_to_copies(workspace, manifest, event, partitions),
         *owe_messages(workspace.project, manifest.product, event, partitions),
         *_owed_to_consumers(workspace, manifest, event, partitions),
         *_owed_to_watch(workspace, manifest, event, partitions),
@@ -67,6 +68,15 @@ def _owed_on_tables(
     if publish.view:
         # the view shows the whole table
         yield Owed(Effect.VIEW, event, payload={"view": publish.view})
+
+
+def _owed_to_copies(workspace: Workspace, manifest: Manifest, event: str, partitions: Sequence[str]) -> Iterator[Owed]:
+    """Deliveries to the copies that the product file declares now."""
+    product = workspace.project.products.get(manifest.product)
+    if event not in (PUBLISHED, ROLLED_BACK) or product is None or is_side_table_mode(manifest.publish):
+        return
+    for copy in product.target.copies:
+        yield Owed(Effect.COPY, event, copy.name, tuple(partitions))
 
 
 def _owed_to_consumers(

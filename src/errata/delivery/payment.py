@@ -17,7 +17,7 @@ from errata.delivery.attempts import compute_wait, count_attempts
 from errata.delivery.handlers import Handler, load_handlers
 from errata.delivery.recovery_breaches import note_breaches
 from errata.delivery.recovery_messages import owe_failure, owe_recovery
-from errata.errors import MissingCredentials
+from errata.errors import MissingCredentials, MissingDriver
 from errata.failpoints import failpoint
 from errata.ledger import OutboxItem, Owner, current_owner, is_owner_dead
 from errata.model.audit import Actor
@@ -162,7 +162,7 @@ class _Payer:
         failpoint("deliver.before_pay")
         try:
             payment = handler(self.workspace, self.actor, item)
-        except MissingCredentials as missing:
+        except (MissingCredentials, MissingDriver) as missing:
             self.report.warnings.append(f"item {item.item_id} ({_describe(item)}) is still owed: {missing.message}")
             self._leave(item)
             return False
@@ -185,8 +185,8 @@ class _Payer:
                     self._say(f"▶ item {item.item_id}: {_describe(item)}: {waits}")
             case TryAgain(why, progress, seconds, told):
                 self._record_failure(item, why, progress=progress, at_least=seconds, told=told)
-            case Failed(why):
-                self._record_failure(item, why, is_last=True)
+            case Failed(why, progress):
+                self._record_failure(item, why, is_last=True, progress=progress or None)
         return True
 
     def _record_failure(
@@ -203,7 +203,7 @@ class _Payer:
         line = f"item {item.item_id} ({_describe(item)}) of {item.run_id} is not paid: {error}"
         if is_last or item.attempts >= most:
             owes = owe_failure(self.workspace, item, {"problem": error} | dict(told or {}))
-            outbox.record_failed(item, error, self.actor, owes)
+            outbox.record_failed(item, error, self.actor, owes, progress)
             line += f"; it failed after {plural(item.attempts, 'attempt')}, errata outbox retry {item.item_id}"
         else:
             outbox.record_attempt(item, error, max(at_least, compute_wait(item.attempts)), progress)

@@ -270,6 +270,7 @@ def _build_numeric(grammar: str, what: str) -> Value:
 
 
 _TABLE = rf"{IDENTIFIER}(\.{IDENTIFIER}){{2,}}"
+_WAREHOUSE_NAME = r"[A-Za-z_][A-Za-z0-9_$]*"
 _CALL = rf"{IDENTIFIER}(\.{IDENTIFIER})*:{IDENTIFIER}"
 _SQL_FILE = r"([A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\.sql"
 _PRODUCT = rf"{IDENTIFIER}(\.{IDENTIFIER})*"
@@ -306,6 +307,11 @@ PersonName = Annotated[str, _build_named(_PERSON, "a person's name of letters, d
 ProductName = Annotated[str, _build_named(_PRODUCT, "a name such as fin.daily_revenue")]
 # no pattern in the schema, because ${NAME} is allowed here and substituted before the grammar is checked
 TableName = Annotated[str, Value(_build_matcher(_TABLE, "catalog.namespace.table"), {"type": "string"})]
+# as a warehouse spells it; quoted names with other characters are not supported
+WarehouseTable = Annotated[
+    str,
+    _build_named(rf"{_WAREHOUSE_NAME}(\.{_WAREHOUSE_NAME})?", "a table, or schema.table, of letters, digits, _ and $"),
+]
 TableColumn = Annotated[
     str, Value(_build_matcher(rf"{_TABLE}\.{IDENTIFIER}", "catalog.namespace.table.column"), {"type": "string"})
 ]

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from errata.canonical import digest_of
+from errata.model.refs import STEP_DAYS
 
 if TYPE_CHECKING:
     from errata.model.manifest import NewColumn, TargetPin
@@ -36,6 +37,7 @@ class PublicationCommit:
     add_columns: tuple[NewColumn, ...] = ()  # columns the target gains in the same commit
     carried: tuple[str, ...] = ()  # paths with the rows that the removed files held of other partitions
     carried_from: str = ""  # the snapshot of the target that lists ``carried``
+    pub_days: int = STEP_DAYS  # days that the tag on main after the commit must live
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from errata.errors import ProjectFileError
 from errata.model.product import Product, Project
 from errata.project.build.consumers import check_reads, merge_named_consumers
+from errata.project.build.copies import find_shared_copies
 from errata.project.build.product import build_product, build_project
 from errata.project.forms import ProductForm, ProjectForm
 from errata.project.problems import Path as KeyPath
@@ -73,6 +74,7 @@ def read_project_files(path: Path | str, *, environ: Mapping[str, str] | None = 
             said = f'the product "{product.name}" is also in {products[product.name].path}; expected one file each'
             problems.append(ProjectProblem(product.path, 1, 1, said, "product"))
         products.setdefault(product.name, product)
+    problems += find_shared_copies(products, {one.file: one.root for one in reports})
     if project is not None:
         if are_complete and products:
             check_reads(project, products, top)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from errata.gate.row_accounts import list_adopted_attempts, may_have_quarantine
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
+from errata.model.consumer.outbox import Effect
 from errata.model.duration import to_days
 from errata.model.manifest import Manifest
 from errata.model.rebase import list_rebase_tags
@@ -85,6 +86,7 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
     ]
     kept: list[Mapping[str, str]] = []
     is_undoable = False
+    owing = _find_owing_copies(workspace, run)
     publications = workspace.ledger.publications.list(run.run_id)
     # a run is rolled back as a whole, so the undo of its first wave lives as long as that of its last
     last = max((one.settled_at or "" for one in publications if one.state is PublicationState.COMMITTED), default=None)
@@ -93,6 +95,9 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
         written_anew = Intent.from_dict(workspace.ledger.publications.detail(publication.pub_id)).rewrite
         fence = pub_tag(publication.pub_id)
         rows = [rows_branch(publication.pub_id, n + 1) for n in range(len(written_anew))]
+        landed = [] if publication.pub_id in owing else [fence]
+        if not landed:
+            kept.append(_build_kept_ref(run, fence, "rows that are still owed to a copy in a warehouse"))
         if publication.state is PublicationState.ABANDONED:
             # the fence must outlive any process that might still try to commit
             drop += [(run.table, ref) for ref in (*undo, *rows)]
@@ -102,9 +107,9 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
             kept += [
                 _build_kept_ref(run, ref, f"undo until {manifest.rollback_window} after publication") for ref in undo
             ]
-            drop += [(run.table, ref) for ref in (fence, *rows)]
+            drop += [(run.table, ref) for ref in (*landed, *rows)]
         else:
-            drop += [(run.table, ref) for ref in (*undo, fence, *rows)]
+            drop += [(run.table, ref) for ref in (*undo, *landed, *rows)]
     drop += [*find_side_branches(workspace, run, manifest), *_find_carried_branches(workspace, run, manifest)]
     table = quarantine_table(run.table, run.run_id)
     if not is_undoable:  # unconditionally: attempts that were never adopted may also have created the table
@@ -113,6 +118,11 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
         why = f"rows that were set aside, until {manifest.rollback_window} after publication"
         kept.append({"table": table, "ref": WHOLE_TABLE, "run_id": run.run_id, "why": why})
     return [(table, ref) for table, ref in drop if ref != GUARD], kept
+
+
+def _find_owing_copies(workspace: Workspace, run: RunRecord) -> set[str | None]:
+    """Publications whose rows have not reached every copy."""
+    return {one.pub_id for one in workspace.ledger.outbox.list_open(run_id=run.run_id) if one.effect is Effect.COPY}
 
 
 def find_side_branches(workspace: Workspace, run: RunRecord, manifest: Manifest) -> list[tuple[str, str]]:

@@ -77,6 +77,7 @@ class Replacement:
     properties: Mapping[str, str] = field(default_factory=dict)
     add_table: str = ""  # table of the snapshots in ``add_from``, if it is not the target
     only_into_empty: bool = False  # any live file in the partitions is a conflict, compaction or not
+    pub_days: int = STEP_DAYS  # how long the state after the commit is kept, which copies in warehouses may need
     on_live_write: str = "conflict"  # the plan's setting, for the advice in conflict messages
     rebased: Mapping[str, str | None] = field(default_factory=dict)  # partition → its own, later base
     marks: tuple[str, ...] = ()
@@ -335,6 +336,7 @@ def _try_commit(
             GUARD: FOR_EVER_DAYS,
         },
         pre_days=order.undo_days if found.with_deletes else 3,
+        pub_days=order.pub_days,
         properties={
             "errata.publication": publication_id,
             "errata.run": order.run_id,

@@ -14,9 +14,12 @@ from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.product.throttle import Throttle
 from errata.ports.checkpoints import CheckpointStore
+from errata.ports.copies import LinkedTables, WarehouseCopies
 from errata.ports.hooks import DbtRunner
 from errata.ports.tables import InputState, add_announced
 from errata.testing.chunks import MemoryChunks, Transform
+from errata.testing.copies.lake_rows import MemoryLakeReader
+from errata.testing.copies.linked_tables import MemoryLinkedTables
 from errata.testing.history import MemoryHistory
 from errata.testing.lake import Lake
 from errata.testing.measure import MemoryContent, MemoryMeasurer
@@ -67,12 +70,24 @@ class MemoryEngines:
         self.suppressions, self.erased = given.suppressions, given.erased
         self.alarm, self.probes, self.channels = given.alarm, given.signals, given.channels
         self.consumers, self.watermarks = given.consumers, given.watermarks
+        self.warehouses, self.lake_rows = given.copies, MemoryLakeReader(lake)
+        self.links = MemoryLinkedTables(self.lake_rows)
 
     @cached_property
     def chunks(self) -> MemoryChunks:
         """Computation of chunks in Python."""
         cache = self._root / ".errata" / "cache"
         return MemoryChunks(self.lake, self._real.sources, self.quarantine, cache, self._transforms)
+
+    def copies(self, warehouse: str) -> WarehouseCopies:
+        """See the port."""
+        del warehouse
+        return self.warehouses
+
+    def linked_tables(self, warehouse: str) -> LinkedTables:
+        """See the port."""
+        del warehouse
+        return self.links
 
     @property
     def checkpoints(self) -> CheckpointStore:

@@ -25,7 +25,7 @@ from errata.testing.row_values import to_plain
 from errata.testing.scope import DELETES, Scope
 from errata.testing.table import CommitFailed, Draft, MemoryTable
 
-PUB_TAG_DAYS = 7
+STEP_DAYS = 7
 
 
 class MemoryVersion:
@@ -179,7 +179,7 @@ class MemoryVersion:
         if taken := {before, after} & set(self._seen.refs):
             raise CommitFailed(f"{', '.join(sorted(taken))} of {self._target.table} already exists")
         draft.set_ref(before, head, age_ms=compute_age(self._seen, head, publication.pre_days, now))
-        draft.set_ref(after, made, age_ms=PUB_TAG_DAYS * DAY_MS)
+        draft.set_ref(after, made, age_ms=publication.pub_days * DAY_MS)
         for name, days in publication.keep_refs.items():
             # every required ref is changed, by at least a millisecond, because only changed refs are asserted
             ref = self._seen.refs[name]
@@ -223,7 +223,7 @@ class MemoryPublishing:
 
         def act(draft: Draft) -> None:
             if tag not in draft.seen.refs:
-                age = compute_age(draft.seen, guard, PUB_TAG_DAYS, table.now_ms())
+                age = compute_age(draft.seen, guard, STEP_DAYS, table.now_ms())
                 draft.set_ref(tag, guard, age_ms=age)
 
         table.commit(act)
@@ -298,7 +298,7 @@ def _require(metadata: Metadata, snapshot_id: str) -> Snapshot:
 
 
 def _write_rows(table: MemoryTable, branch: str, rows: Iterable[Stored]) -> str:
-    open_branch(table, branch, PUB_TAG_DAYS)
+    open_branch(table, branch, STEP_DAYS)
     files = table.write_files(rows)
     made = table.commit(
         lambda draft: draft.add_snapshot(branch, "append", add=files, summary=_count_files(files, ()))

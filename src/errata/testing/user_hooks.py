@@ -13,6 +13,7 @@ from errata.model.consumer.declaration import Channel
 from errata.model.consumer.message import Message
 from errata.model.product.throttle import Signal
 from errata.testing.consumers import MemoryConsumers, MemoryWatermarks
+from errata.testing.copies import MemoryCopies
 from errata.testing.erasure import FakeSuppressions
 
 
@@ -95,7 +96,7 @@ class Hooks:
 
     Erased subjects and the partitions that hold their rows are set by ``suppressions.suppress``; ``erased`` records
     what ``errata erase`` was given. ``channels`` keep the messages that were sent. ``consumers`` and ``watermarks`` are
-    what readers of the products show and keep.
+    what readers of the products show and keep, ``copies`` the warehouses.
     """
 
     alarm: Alarm = field(default_factory=Alarm)
@@ -105,3 +106,4 @@ class Hooks:
     channels: MemoryChannels = field(default_factory=MemoryChannels)
     consumers: MemoryConsumers = field(default_factory=MemoryConsumers)
     watermarks: MemoryWatermarks = field(default_factory=MemoryWatermarks)
+    copies: MemoryCopies = field(default_factory=MemoryCopies)

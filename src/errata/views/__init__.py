@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         LedgerView,
         ListedView,
     )
+    from errata.views.copies import BaselineView, CopyLine
     from errata.views.history import (
         AcceptedSpan,
         CommitsView,
@@ -71,11 +72,13 @@ __all__ = [
     "AcceptedSpan",
     "ApprovalView",
     "AuditView",
+    "BaselineView",
     "BreakGlassView",
     "ChunkView",
     "CleanupView",
     "CommitView",
     "CommitsView",
+    "CopyLine",
     "CostView",
     "DarkView",
     "DbtModelView",
@@ -139,6 +142,7 @@ __all__ = [
 _NAMES = {
     "approval": ("ApprovalView", "BreakGlassView", "DecisionView", "QuorumView", "ReleasedView", "ReleaseView"),
     "audit": ("AuditView", "CleanupView", "ErasedView", "HeadsView", "HeadView", "KeyView", "LedgerView", "ListedView"),
+    "copies": ("BaselineView", "CopyLine"),
     "history": ("AcceptedSpan", "CommitsView", "CommitView", "HistoryView", "RowHistoryView", "RunsView", "WhyView"),
     "runbook": ("NoteView", "RunbookView"),
     "impact": ("DbtModelView", "ExposureView", "ImpactView", "ReadingView", "TellView", "TouchedView"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from errata.canonical import LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +12,7 @@ class OutboxItemView:
     """One item: what is owed to whom, because of which run, and how far its payment has come."""
 
     id: str
-    kind: str  # corrections | view | alarm | tell | ready | recover | watermark | watch | checkpoint
+    kind: str  # corrections | view | alarm | tell | copy | ready | recover | watermark | watch | checkpoint
     consumer: str  # empty: the product itself
     run_id: str
     state: str  # owed | paid | failed | waived
@@ -28,6 +30,7 @@ class OutboxItemView:
     waived_why: str | None = None
     waived_ready: bool = False
     waits: str | None = None  # for what, if that is no failed attempt
+    code: str | None = field(default=None, metadata=LEFT_OUT)  # of the last error, where it has one
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from errata.canonical import LEFT_OUT
 from errata.views.approval import BreakGlassView, ReleasedView
+from errata.views.copies import CopyLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class PublishView:
     landed_on: str | None = None  # the side table of the snapshot
     waves: tuple[WaveView, ...] = ()
     turn: WaveTurnView | None = None  # None: the run is one wave
+    copies: tuple[CopyLine, ...] = field(default=(), metadata=LEFT_OUT)  # in warehouses, one line each
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,7 @@ class RollbackView:
     warnings: tuple[str, ...] = ()
     later: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # run → partitions it has published since
     stale: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)  # what was computed from it and is still published
+    copies: tuple[CopyLine, ...] = field(default=(), metadata=LEFT_OUT)  # in warehouses, one line each
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from errata.canonical import to_plain
+from errata.canonical import LEFT_OUT, to_plain
 from errata.model.run import RunCounts
 
 if TYPE_CHECKING:
     from errata.views.checks import CheckResult
+    from errata.views.copies import CopyLine
     from errata.views.diff import DiffView
     from errata.views.live_writes import LateInputView
     from errata.views.publish import WaveView
@@ -41,6 +42,7 @@ class RunView:
     failures: tuple[Mapping[str, Any], ...] = ()
     kind: str = "restate"
     waves: tuple[WaveView, ...] = ()
+    copies: tuple[CopyLine, ...] = field(default=(), metadata=LEFT_OUT)  # in warehouses, one line each
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from errata.text.numbers import format_moment
 if TYPE_CHECKING:
     from errata.model.run import RunCounts
     from errata.views.approval import ApprovalView, BreakGlassView, QuorumView, ReleasedView
+    from errata.views.copies import CopyLine
     from errata.views.live_writes import LateInputView, LiveWriteView
     from errata.views.outbox import OutboxItemView
     from errata.views.publish import FreezeView, HazardView, WaveTurnView, WaveView
@@ -168,6 +169,8 @@ class StatusView:
     recoveries: tuple[RecoveryLine, ...] = field(default=(), metadata=LEFT_OUT)  # by consumer
     owed_items: int = field(default=0, metadata=LEFT_OUT)  # of all runs: not paid yet
     failed_items: int = field(default=0, metadata=LEFT_OUT)  # of all runs: every attempt failed
+    delivered: str | None = field(default=None, metadata=LEFT_OUT)  # yes | pending | failed | waived; None: no copies
+    copies: tuple[CopyLine, ...] = field(default=(), metadata=LEFT_OUT)  # in warehouses, one line each
     owed: tuple[OutboxItemView, ...] = field(default=(), metadata=LEFT_OUT)  # because of it: not paid, or failed
 
     @property

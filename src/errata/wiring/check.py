@@ -11,6 +11,7 @@ from errata.project.check import check_project
 from errata.project.load import PROJECT_FILE, read_project_files
 from errata.project.problems import Path as KeyPath
 from errata.project.problems import ProjectProblem, is_near
+from errata.wiring.copy_check import find_copy_problems
 from errata.wiring.rule_check import find_dbt_problems, find_ref_problems, find_rule_problems, find_verify_problems
 from errata.wiring.transform_problems import find_query_problems
 from errata.workspace import Workspace
@@ -19,7 +20,8 @@ from errata.workspace import Workspace
 def check_workspace(workspace: Workspace) -> tuple[ProjectProblem, ...]:
     """Check a project that loads against its transforms, tables and source files."""
     engines = workspace.engines
-    return _sort(_check(workspace.project, engines.tables, engines.inputs, engines.pins, {}))
+    found = _check(workspace.project, engines.tables, engines.inputs, engines.pins, {})
+    return _sort((*found, *find_copy_problems(workspace)))
 
 
 def check_files(directory: Path | str) -> tuple[ProjectProblem, ...]:

@@ -17,6 +17,7 @@ from errata.model.refs import GUARD, PREFIX, describe_unknown_runs
 from errata.model.side_tables import find_side_table
 from errata.text.secrets import hide_passwords
 from errata.views.checks import DoctorCheck
+from errata.wiring.copy_check import check_copies
 
 if TYPE_CHECKING:
     from errata.wiring.engines import ProjectEngines
@@ -85,6 +86,7 @@ def _check_lake(workspace: Workspace, engines: ProjectEngines, *, deep: bool) ->
             continue
         yield _try_check(f"table {table}", partial(_describe_table, engines, table), "errata check")
         yield from _check_main(ledger, engines, table)
+    yield from check_copies(workspace)
     for table in _list_tables(project):
         if table.partition(".")[0] in absent:
             continue

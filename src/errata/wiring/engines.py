@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from errata.engines.channels.sender import ChannelSender
     from errata.engines.consumers.postgres_database import PostgresWatermarks
     from errata.engines.consumers.systems import DeclaredSystems
+    from errata.engines.copies.snowflake_copies import SnowflakeCopies
     from errata.engines.files.source import FileSource
     from errata.engines.hooks.alarm import CommandAlarm
     from errata.engines.hooks.probes import SignalProbes
@@ -40,10 +41,12 @@ if TYPE_CHECKING:
     from errata.engines.spark.write.rewrite import SparkRewriter
     from errata.engines.spark.write.side_tables import SparkSideTables
     from errata.jars import Jar
+    from errata.model.consumer.declaration import Warehouse
     from errata.model.graph.dbt_graph import DbtManifest
     from errata.model.near_miss import NearMiss
     from errata.model.product.throttle import Throttle
     from errata.ports.checkpoints import CheckpointStore
+    from errata.ports.copies import LakeReader, LinkedTables, WarehouseCopies
     from errata.ports.erasure import ErasedSubjects, Suppressions
     from errata.ports.hooks import DbtRunner
     from errata.ports.ready import ReadyTables
@@ -377,9 +380,35 @@ class ProjectEngines:
 
         return PostgresWatermarks(self._warehouse_uris)
 
+    def copies(self, warehouse: str) -> WarehouseCopies:
+        """See the port."""
+        declared = self._project.warehouses.get(warehouse)
+        if declared is not None and declared.type == "snowflake":
+            return self._open_snowflake(declared)
+        from errata.engines.copies.postgres_copies import PostgresCopies
+
+        return PostgresCopies(self._warehouse_uris)
+
+    def linked_tables(self, warehouse: str) -> LinkedTables:
+        """See the port."""
+        return self._open_snowflake(self._project.warehouses[warehouse])
+
+    def _open_snowflake(self, declared: Warehouse) -> SnowflakeCopies:
+        from errata.engines.copies.snowflake_copies import SnowflakeCopies
+        from errata.wiring.warehouse_accounts import build_account
+
+        return SnowflakeCopies({declared.name: build_account(declared, Path(self._project.root))})
+
+    @cached_property
+    def lake_rows(self) -> LakeReader:
+        """Rows for copies, without a JVM."""
+        from errata.engines.iceberg.metadata.lake_rows import IcebergLakeReader
+
+        return IcebergLakeReader(self.catalogs)
+
     @property
     def _warehouse_uris(self) -> dict[str, str]:
-        return {name: one.uri for name, one in self._project.warehouses.items()}
+        return {name: one.uri for name, one in self._project.warehouses.items() if one.uri is not None}
 
     @property
     def content(self) -> _LazyContent:

@@ -63,6 +63,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "ready": samples.ready,
     "acknowledge": samples.acknowledged,
     "show_hold": samples.hold,
+    "baseline": samples.baseline,
     "late": samples.late,
     "runbook": samples.runbook,
     "note": samples.note,

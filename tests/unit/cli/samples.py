@@ -85,6 +85,7 @@ from errata.views import (
 from errata.views.audit import ForeignCommitView, GapsView, GapView, ProductGapsView
 from errata.views.checks import CheckResult
 from errata.views.consumers import ConfirmView, ConsumerEffectView, ConsumersView
+from errata.views.copies import BaselineCopy, BaselinePartition, BaselineView, CopyLine
 from errata.views.diff import DiffView
 from errata.views.late import (
     LateProductView,
@@ -1001,6 +1002,34 @@ def owing_status() -> StatusView:
     return replace(
         published_status(), recovery="pending", recoveries=recoveries(), owed=outbox().items,
         next="errata outbox retry 17",
+    )  # fmt: skip
+
+
+def copy_lines() -> tuple[CopyLine, ...]:
+    """Copies in every state."""
+    found = days("2026-01-13", 2)
+    return (
+        CopyLine("pg", "fin.daily_revenue", "delivered", found, "2026-02-15T12:01:40Z", required=True),
+        CopyLine(
+            "snow", "DAILY_REVENUE", "failed", found, None, required=True, missing=found[1:], code="copy-changed",
+            error="snow:DAILY_REVENUE holds other rows than the last delivery left there, in 2026-01-14: errata "
+            "deliver fin.daily_revenue --baseline --partitions 2026-01-14",
+        ),
+        CopyLine("old", "daily", "pending", found, None, missing=found, error="old cannot be reached: TimedOut"),
+        CopyLine("bi", "daily", "waived", found, None, missing=found, waived_by="bo", waived_why="it is switched off"),
+    )  # fmt: skip
+
+
+def baseline(*, is_accepted: bool = False) -> BaselineView:
+    """A copy that another job loaded, with two days that differ."""
+    parts = [BaselinePartition(day, 4_680, 4_680, is_same=True) for day in days("2026-01-13", 3)]
+    parts[1] = replace(parts[1], copy_rows=4_679, is_same=False)
+    parts[2] = replace(parts[2], copy_rows=0, is_same=False)
+    step = "errata deliver fin.daily_revenue"
+    return BaselineView(
+        "fin.daily_revenue", "day", "7720003344556677889", (BaselineCopy("pg", "fin.daily_revenue", tuple(parts)),),
+        is_accepted=is_accepted, reason="loaded by the old job" if is_accepted else "",
+        retried=("19",) if is_accepted else (), next=(step if is_accepted else f'{step} --baseline --reason "…"',),
     )  # fmt: skip
 
 

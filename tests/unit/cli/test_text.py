@@ -324,6 +324,16 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "status-holds": (("status", RUN), {"status": samples.holding_status()}),
     "deliver": (("deliver",), {}),
     "deliver-paid": (("deliver",), {"deliver": samples.delivery(ok=True)}),
+    "deliver-baseline": (("deliver", "fin.daily_revenue", "--baseline"), {}),
+    "deliver-baseline-accepted": (
+        ("deliver", "fin.daily_revenue", "--baseline", "--reason", "loaded by the old job"),
+        {"baseline": samples.baseline(is_accepted=True)},
+    ),
+    "status-copies": (
+        ("status", RUN),
+        {"status": replace(samples.published_status(), delivered="failed", copies=samples.copy_lines())},
+    ),
+    "publish-copies": (("publish", RUN), {"publish": replace(samples.publication(), copies=samples.copy_lines())}),
     "deliver-backlog": (("deliver",), {"deliver": samples.backlog()}),
     "status-owed": (("status", RUN), {"status": samples.owing_status()}),
     "impact-none": (

@@ -17,14 +17,15 @@ LISTED = re.findall(r"`([a-z_/]+\.py)`", (ROOT / "docs/concepts/where-things-are
 MOST_MODULES = 24
 SAME_CONCEPT = {
     "acknowledge", "adopt", "approval", "approve", "audit",
+    "baseline",
     "calendar", "campaign", "campaigns", "check", "checkpoints", "checks", "chunks", "class_archive", "cleanup",
-    "completeness", "consumers", "control",
-    "deliver", "diff", "differ", "distribution", "doctor",
+    "completeness", "consumers", "control", "copies",
+    "declaration", "deliver", "diff", "differ", "distribution", "doctor",
     "eras", "erase", "erasure", "evidence",
     "history", "holds",
     "impact",
     "jars",
-    "late", "ledger", "live", "live_writes",
+    "lake_rows", "late", "ledger", "live", "live_writes",
     "measure",
     "note",
     "outbox",

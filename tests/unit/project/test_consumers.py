@@ -179,7 +179,9 @@ WRONG = {
         "consumers.x.refresh[0].redis: expected redis://host:6379/0, or rediss:// with TLS"
     ),
     "refresh: [{sql: SELECT 1}]": 'missing key "on" in consumers.x.refresh[0], which sql needs',
-    "refresh: [{sql: SELECT 1, on: pq}]": 'consumers.x.refresh[0].on: expected a warehouse of errata.yaml; found "pq"',
+    "refresh: [{sql: SELECT 1, on: pq}]": (
+        'consumers.x.refresh[0].on: expected a warehouse of errata.yaml with type: postgres; found "pq"'
+    ),
     "refresh: [{command: [a], on: pg}]": 'the key "on" belongs to sql in consumers.x.refresh[0]',
     "refresh: [{http: {url: bi.example}}]": (
         'consumers.x.refresh[0].http.url: expected an address that begins with http:// or https://; found "bi.example"'
@@ -203,7 +205,7 @@ WRONG = {
     "kind: watermark": "consumers.x: a watermark consumer needs exactly one of state and rerun",
     "kind: iceberg-stream\non_replace: skip": 'missing key "checkpoint" in consumers.x, which on_replace: skip needs',
     "kind: watermark\nstate: {on: pq, table: t, key: {a: b}, column: c}": (
-        'consumers.x.state.on: expected a warehouse of errata.yaml; found "pq"'
+        'consumers.x.state.on: expected a warehouse of errata.yaml with type: postgres; found "pq"'
     ),
 }
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from errata.cli.render.approval import render_break_glass, render_mode, render_released
 from errata.cli.render.calendar import to_state_word
+from errata.cli.render.consumers.copies import render_copies
 from errata.cli.render.hazard import render_hazard
 from errata.cli.render.layout import flow, render_warnings, wrap
 from errata.cli.render.publish_settings import describe_action
@@ -29,6 +30,7 @@ def render_publish(view: PublishView, width: int) -> list[str]:
     if view.compacted:
         told = f"rewritten since planning with the same rows: {format_partitions(view.grain, view.compacted)}"
         lines += wrap(told, width, "  ")
+    lines += [f"  {line}" for line in render_copies(view.copies, view.grain, width - 2)]
     lines += render_warnings(view.warnings, width, "  ! ")
     lines += [f"  {line}" for line in render_released(None, view.release, width - 2)]
     lines += render_break_glass(view.break_glass, width)
@@ -66,6 +68,7 @@ def render_rollback(view: RollbackView, width: int) -> list[str]:
     for later, partitions in view.later.items():
         lines += wrap(f"{later} has published {format_partitions(view.grain, partitions)} since", width, "  ")
     lines += render_hazard(view.hazard, width) if view.hazard else []
+    lines += [f"  {line}" for line in render_copies(view.copies, view.grain, width - 2)]
     lines += render_warnings(view.warnings, width, "  ! ")
     lines += [f"  {line}" for line in render_mode(view.single_user)]
     if not view.later:

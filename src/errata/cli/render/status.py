@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.approval import render_break_glass, render_mode, render_quorum, render_released
 from errata.cli.render.calendar import SIGNS, render_calendar, to_state_word
+from errata.cli.render.consumers.copies import render_copies
 from errata.cli.render.hazard import render_hazard
 from errata.cli.render.layout import flow, format_columns, format_labelled, render_next, render_warnings, wrap
 from errata.cli.render.plan import render_approvals
@@ -102,32 +103,30 @@ def render_run_status(view: StatusView, width: int) -> list[str]:
             lines += render_publication(publication, view.grain, width)
     for hazard in view.hazards:
         lines += render_hazard(hazard, width)
-    if view.holds:
-        lines += ["", *_render_holds(view, width)]
-    if view.recovery:
-        lines += ["", *_render_recovery(view, width)]
-    if view.owed:
-        lines += ["", *_render_owed(view, width)]
+    lines += _render_readers(view, width)
     lines += render_warnings((*view.warnings, *view.noticed), width)
     return [*lines, "", *render_next(view.next)] if view.next else lines
 
 
-def _render_holds(view: StatusView, width: int) -> list[str]:
-    from errata.cli.render.consumers.ready import render_holds  # most runs hold nobody
+def _render_readers(view: StatusView, width: int) -> list[str]:
+    """Who is held, what consumers and copies show, and what is still owed; most runs have none of it to load."""
+    lines: list[str] = []
+    if view.holds:
+        from errata.cli.render.consumers.ready import render_holds
 
-    return render_holds(view.holds, width)
+        lines += ["", *render_holds(view.holds, width)]
+    if view.recovery:
+        from errata.cli.render.consumers.recovery_lines import render_recovery
 
+        lines += ["", *render_recovery(view.recovery, view.recoveries, width)]
+    if view.copies:
+        lines += ["", f"delivered: {view.delivered}", *render_copies(view.copies, view.grain, width)]
+    if view.owed:
+        from errata.cli.render.consumers.outbox import render_owed
 
-def _render_recovery(view: StatusView, width: int) -> list[str]:
-    from errata.cli.render.consumers.recovery_lines import render_recovery  # most runs have nobody to refresh
-
-    return render_recovery(view.recovery or "", view.recoveries, width)
-
-
-def _render_owed(view: StatusView, width: int) -> list[str]:
-    from errata.cli.render.consumers.outbox import render_owed  # most runs owe nothing
-
-    return [f"{plural(len(view.owed), 'item')} still owed because of this run", *render_owed(view.owed, width)]
+        still = f"{plural(len(view.owed), 'item')} still owed because of this run"
+        lines += ["", still, *render_owed(view.owed, width)]
+    return lines
 
 
 def _render_run_notes(view: StatusView, width: int) -> list[str]:

@@ -21,6 +21,7 @@ from errata.commands.look.run_list import counts_view
 from errata.commands.plan.show import failures_view
 from errata.commands.situation import hint_next_step, suggest_steps
 from errata.delivery.alarms import raise_alarm
+from errata.delivery.copies.run_copies import run_copy_lines
 from errata.delivery.payment import pay
 from errata.errors import ErrataError, RunExpired, RunFailed, SourceChanged, StateRefused
 from errata.failpoints import failpoint
@@ -344,4 +345,5 @@ def _run_view(workspace: Workspace, run: RunRecord, *, already: bool, started: f
         failures_view(workspace.ledger.progress.chunks(run.run_id)),
         kind=workspace.ledger.runs.manifest(run.run_id).kind,
         waves=wave_views(workspace, run, workspace.ledger.waves.list(run.run_id)),
+        copies=run_copy_lines(workspace, run),
     )

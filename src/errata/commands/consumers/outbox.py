@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 
 from errata.approval.permissions import require_person, require_role
+from errata.delivery.copies.copy_delivery import CODE
 from errata.errors import NotFound, UsageError
 from errata.ledger import OutboxItem
 from errata.model.audit import Actor
@@ -106,6 +107,7 @@ def _item_view(item: OutboxItem, now_ms: int) -> OutboxItemView:
         waived_why=item.waived_why,
         waived_ready=item.waived_ready,
         waits=item.waits or None,
+        code=item.progress.get(CODE) if item.is_open else None,
     )
 
 

@@ -25,6 +25,7 @@ from errata.commands.situation import (
     focus_for_step,
     goes_by_itself,
 )
+from errata.delivery.copies.run_copies import copy_lines, derive_run_delivered, list_copy_items
 from errata.delivery.run_recovery import derive_run_recovery, list_recovery_items, recovery_lines
 from errata.gate.row_accounts import list_adopted_attempts
 from errata.gate.warnings import find_verdict_acceptances
@@ -71,7 +72,7 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
     turn = turn_view(workspace, run, manifest, waves)
     set_back, unknown = find_run_set_backs(workspace.ledger, workspace.engines, run)
     live_writes, states = read_live_writes(workspace, run), workspace.ledger.partitions.states(run.run_id)
-    reaching = list_recovery_items(workspace, run.run_id)
+    reaching, copies = list_recovery_items(workspace, run.run_id), list_copy_items(workspace, run.run_id)
     campaign, open_items = find_campaign_of(workspace, run), workspace.ledger.outbox.list_open(run_id=run.run_id)
     situation = build_situation(
         next_run, manifest, counts=counts, states=states, quorum=quorum, turn=turn, live_writes=live_writes,
@@ -122,6 +123,8 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         holds=list_hold_views(workspace, run.run_id),
         recovery=recovery.value if (recovery := derive_run_recovery(reaching)) else None,
         recoveries=recovery_lines(workspace, run, manifest, reaching),
+        delivered=delivered.value if (delivered := derive_run_delivered(copies)) else None,
+        copies=copy_lines(workspace, run.product, copies),
         owed=item_views(workspace, open_items),
     )
 

@@ -15,6 +15,8 @@ from errata.approval.release import released_view
 from errata.commands.publish.holds import hold_consumers, release_if_refused
 from errata.commands.situation import hint_next_step
 from errata.delivery.alarms import raise_alarm
+from errata.delivery.copies.retention import count_kept_days
+from errata.delivery.copies.run_copies import run_copy_lines
 from errata.delivery.obligations import PUBLISHED, list_owed
 from errata.delivery.payment import pay
 from errata.errors import PublishConflict, ScopeLocked, StateRefused
@@ -195,6 +197,7 @@ def _finish_publication(
         landed_on=find_side_table(context.manifest),
         waves=wave_views(context.workspace, run, waves),
         turn=turn_view(context.workspace, run, context.manifest, waves),
+        copies=run_copy_lines(context.workspace, run),
     )
 
 
@@ -211,6 +214,7 @@ def _build_replacement(
         add_from=(candidate.snapshot_id or "",),
         add_table=context.manifest.target.shadow or "",
         undo_days=undo_days,
+        pub_days=count_kept_days(context.workspace, context.manifest.product),
         keep_refs=keep | _prolong_undo(context, undo_days),
         properties={"errata.candidate-digest": candidate.digest},
     )
@@ -279,6 +283,7 @@ def _report_already_published(
         warnings=tuple(followed),
         waves=wave_views(context.workspace, context.run, waves),
         turn=turn_view(context.workspace, context.run, context.manifest, waves),
+        copies=run_copy_lines(context.workspace, context.run),
     )
 
 

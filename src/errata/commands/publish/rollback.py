@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from errata.approval.permissions import require_person, require_role
 from errata.commands.publish.stale_readers import note_stale_readers
 from errata.commands.situation import hint_next_step
+from errata.delivery.copies.retention import count_kept_days
+from errata.delivery.copies.run_copies import run_copy_lines
 from errata.delivery.obligations import ROLLED_BACK, list_owed
 from errata.delivery.payment import pay
 from errata.errors import PublishConflict, RunExpired, StateRefused
@@ -98,6 +100,7 @@ def roll_back_run(
         warnings=(*_lineage_warnings(context), *stale),
         hazard=_find_hazard(workspace, manifest, done.publication_id),
         stale=stale,
+        copies=run_copy_lines(workspace, run),
     )
 
 
@@ -195,6 +198,7 @@ def build_undo(context: RunContext, scope: tuple[str, ...]) -> Replacement:
         add=add,
         add_from=tuple(sources),
         undo_days=window,
+        pub_days=count_kept_days(context.workspace, context.manifest.product),
         keep_refs={undo_branch(pub_id): window for pub_id in by_publication if undo_branch(pub_id) in refs},
         # a publication checks for live writes after it has written its undo branch, so deletes that are newer than the
         # branch came after the publication; and the branch outlives the snapshots of main
@@ -325,6 +329,7 @@ def _report_already_rolled_back(
         hazard=_find_hazard(context.workspace, context.manifest, last.pub_id),
         later=_find_later_runs(context.workspace, context.run, taken_back),
         stale=stale,
+        copies=run_copy_lines(context.workspace, context.run),
     )
 
 

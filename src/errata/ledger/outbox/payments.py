@@ -155,15 +155,23 @@ class Outbox(Store):
         kept = {} if progress is None else {"progress": to_json_text(progress)}
         return self._release(item, wait_seconds, {"last_error": self._database.redact(error)[:_MAX_ERROR], **kept})
 
-    def record_failed(self, item: OutboxItem, error: str, actor: Actor, owes: Sequence[Owed] = ()) -> bool:
+    def record_failed(
+        self,
+        item: OutboxItem,
+        error: str,
+        actor: Actor,
+        owes: Sequence[Owed] = (),
+        progress: Mapping[str, Any] | None = None,
+    ) -> bool:
         """Record that all attempts are used up; a person retries or waives the item."""
+        kept = {} if progress is None else {"progress": to_json_text(progress)}
 
         def work(tx: Tx) -> bool:
             if not _is_current(tx.conn, item):
                 return False
             told = tx.redact(error)[:_MAX_ERROR]
             body = {"error": told, "attempts": item.attempts}
-            _end(tx, [item], ItemState.FAILED, actor, body, {"last_error": told, "ended_at": None})
+            _end(tx, [item], ItemState.FAILED, actor, body, {"last_error": told, "ended_at": None, **kept})
             write_owed(tx, find_run(tx.conn, item.run_id), item.key, owes, actor, pub_id=item.pub_id)
             return True
 

@@ -13,6 +13,7 @@ from errata.model.file_values import (
     Credential,
     Expression,
     Identifier,
+    KeyText,
     Length,
     Line,
     Query,
@@ -75,11 +76,24 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """A database behind the lake."""
+    """A database behind the lake: PostgreSQL by its uri, or an account of Snowflake."""
 
     name: Annotated[str, NOT_A_KEY]
-    type: Annotated[str, OneOf("postgres")]
-    uri: Annotated[Credential, Key("postgresql://user:password@host/database")] = field(repr=False)
+    type: Annotated[str, OneOf("postgres", "snowflake")]
+    uri: Annotated[Credential | None, Key("postgres: postgresql://user:password@host/database")] = field(
+        default=None, repr=False
+    )
+    account: Annotated[Line | None, Key("snowflake: name of the account, such as org-account.")] = None
+    user: Annotated[Line | None, Key("snowflake: user that owns the key.")] = None
+    private_key: Annotated[
+        KeyText | None, Key("snowflake: private key of the user: a file, or the key from the environment.")
+    ] = field(default=None, repr=False)
+    role: Annotated[Line | None, Key("snowflake: role of the session.")] = None
+    warehouse: Annotated[Line | None, Key("snowflake: warehouse that runs the statements.")] = None
+    database: Annotated[Line | None, Key("snowflake: database of the copies.")] = None
+    schema_name: Annotated[Line | None, Key("snowflake: schema of the copies.", path="schema")] = None
+    stage: Annotated[Line | None, Key("snowflake: external stage over the lake's files, such as @lake.")] = None
+    host: Annotated[Line | None, Key("snowflake: another host than the account's, such as a private link.")] = None
 
 
 @dataclass(frozen=True, slots=True)

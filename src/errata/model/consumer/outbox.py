@@ -25,6 +25,7 @@ class Effect(StrEnum):
 
     CORRECTIONS = "corrections"  # rows in the table of corrections
     VIEW = "view"  # the view of current output
+    COPY = "copy"  # make partitions of a copy in a warehouse equal to what is accepted
     WATERMARK = "watermark"  # move an incremental job back
     RECOVER = "recover"  # refresh what a consumer shows, and read it back
     CHECKPOINT = "checkpoint"  # prepare a repaired copy of a stream's checkpoint
@@ -36,7 +37,7 @@ class Effect(StrEnum):
     @property
     def reads_acceptance(self) -> bool:
         """Whether paying brings about what is accepted now, whatever caused the item; such items replace older ones."""
-        return self in (Effect.VIEW, Effect.READY, Effect.RECOVER)
+        return self in (Effect.VIEW, Effect.READY, Effect.RECOVER, Effect.COPY)
 
     @property
     def reaches_consumer(self) -> bool:
@@ -146,9 +147,10 @@ class TryAgain:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No further attempt can help: a person decides."""
+    """No further attempt can help: a person decides. ``progress`` is kept with the item."""
 
     error: str
+    progress: Mapping[str, Any] = field(default_factory=dict)
 
 
 Payment = Paid | Later | TryAgain | Failed

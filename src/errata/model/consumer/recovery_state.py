@@ -50,7 +50,12 @@ def derive_recovery(items: Collection[RecoveryItem]) -> RecoveryState | None:
     >>> print(derive_recovery([paid]), derive_recovery([paid, owed]), derive_recovery([]))
     recovered pending None
     """
-    mine = [one for one in items if one.effect.reaches_consumer and one.state is not ItemState.VOID]
+    return derive_state([one for one in items if one.effect.reaches_consumer])
+
+
+def derive_state(items: Collection[RecoveryItem]) -> RecoveryState | None:
+    """The worst of what these items say; None if there are none. One that was waived counts until it is replaced."""
+    mine = [one for one in items if one.state is not ItemState.VOID]
     if not mine:
         return None
     states = {one.state for one in mine}

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from errata.canonical import LEFT_OUT
 from errata.model.approval import ApprovalRules
+from errata.model.copy.declaration import Copy
 from errata.model.file_keys import NOT_A_KEY, Key, OneOf
 from errata.model.file_values import (
     Amount,
@@ -71,6 +72,9 @@ class Target:
     subjects: Annotated[
         tuple[Column, ...], Key("Columns that identify the data subject. Rows of erased subjects are rejected.")
     ] = ()
+    copies: Annotated[tuple[Copy, ...], Key("Tables in warehouses that follow this one.")] = field(
+        default=(), metadata=LEFT_OUT
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,8 +46,13 @@ _KIND_KEYS = {
     "state": "watermark",
     "rerun": "watermark",
 }
+_WAREHOUSE_KEYS = {
+    "postgres": {"uri"},
+    "snowflake": {"account", "user", "private_key", "role", "warehouse", "database", "schema", "stage", "host"},
+}
 _INSERT = re.compile(r"\s*INSERT\b", re.IGNORECASE)
 _ON_CONFLICT = re.compile(r"\bON\s+CONFLICT\b", re.IGNORECASE)
+_DATABASE = "a warehouse of errata.yaml with type: postgres"
 _SMTP = {"smtp": "in clear", "smtp+starttls": "", "smtps": ""}
 
 
@@ -104,16 +109,25 @@ def is_loopback(host: str) -> bool:
 
 
 def build_warehouses(file: ProjectForm, report: ProblemReport) -> dict[str, Warehouse]:
-    """Databases by name."""
+    """Databases by name, each with the keys of its type and no others."""
     for name, given in file.warehouses.items():
-        if "${" not in given.uri and not given.uri.startswith(("postgresql://", "postgres://")):
-            report.at(("warehouses", name, "uri"), "expected postgresql://user:password@host/database", found=False)
+        path = ("warehouses", name)
+        for kind, keys in _WAREHOUSE_KEYS.items():
+            for key in sorted(report.keys_at(path) & keys) if kind != given.type else ():
+                report.at_key((*path, key), f'the key "{key}" belongs to a warehouse with type: {kind}')
+        for key in sorted(_WAREHOUSE_KEYS[given.type] - {"stage", "host"}):
+            if key not in report.keys_at(path):
+                report.at_key((*path, key), f'missing key "{key}" in {format_path(path)}, which {given.type} needs')
+        uri = given.uri or ""
+        if uri and "${" not in uri and not uri.startswith(("postgresql://", "postgres://")):
+            report.at((*path, "uri"), "expected postgresql://user:password@host/database", found=False)
     return {name: replace(given, name=name) for name, given in file.warehouses.items()}
 
 
 def build_consumers(file: ProjectForm, people: Mapping[str, Person], report: ProblemReport) -> dict[str, Consumer]:
     """Consumers by name; whether their products exist is checked once those are read."""
     refuse_stray_partitions(report)
+    databases = [name for name, one in file.warehouses.items() if one.type == "postgres"]
     for name, given in file.consumers.items():
         path = ("consumers", name)
         report.refuse_repeats(given.reads, (*path, "reads"))
@@ -125,11 +139,11 @@ def build_consumers(file: ProjectForm, people: Mapping[str, Person], report: Pro
         _check_hold(given, people, path, report)
         _check_kind(given, path, report)
         for n, step in enumerate(given.refresh):
-            _check_refresh(step, file.warehouses, (*path, "refresh", n), report)
+            _check_refresh(step, databases, (*path, "refresh", n), report)
         if given.verify is not None:
-            _check_verify(given.verify, file.warehouses, (*path, "verify"), report)
+            _check_verify(given.verify, databases, (*path, "verify"), report)
         if given.state is not None:
-            _check_known(given.state.on, file.warehouses, (*path, "state", "on"), "a warehouse of errata.yaml", report)
+            _check_known(given.state.on, databases, (*path, "state", "on"), _DATABASE, report)
         check_command(given.rerun, (*path, "rerun"), report)
         _check_needs(given, path, report)
     return {name: replace(given, name=name) for name, given in file.consumers.items()}
@@ -198,7 +212,7 @@ def _check_step(step: Refresh | Verify, warehouses: Collection[str], path: Path,
     if step.redis is not None and "${" not in step.redis and not _is_redis(step.redis):
         report.at((*path, "redis"), "expected redis://host:6379/0, or rediss:// with TLS", found=False)
     if step.on is not None and step.sql is not None:
-        _check_known(step.on, warehouses, (*path, "on"), "a warehouse of errata.yaml", report)
+        _check_known(step.on, warehouses, (*path, "on"), _DATABASE, report)
     if step.sql is not None:
         check_sql(step.sql, (*path, "sql"), report)
     if isinstance(step.http, HttpCall):

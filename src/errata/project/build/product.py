@@ -29,6 +29,7 @@ from errata.model.product.rules import EXPECTED_ROWS, build_expected_rows, with_
 from errata.project.build.checks import build_checks
 from errata.project.build.completeness import check_completeness
 from errata.project.build.consumers import build_channels, build_consumers, build_warehouses
+from errata.project.build.copies import check_copies
 from errata.project.build.distribution import build_distributions
 from errata.project.build.eras import build_eras, build_row_limits, check_row_rules
 from errata.project.build.late import check_late
@@ -131,6 +132,7 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
         report.at(("checks",), f"the name {EXPECTED_ROWS} belongs to policy.expected_rows", found=False)
     checks = with_expected_rows(checks, _build_policy_check(file, report))
     _check_target(file.target, project, report)
+    check_copies(file, project, report)
     throttle = build_throttle(file.throttle, report, project.throttle if project else None) if file.throttle else None
     product = narrow(
         Product,

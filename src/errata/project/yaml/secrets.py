@@ -81,7 +81,7 @@ def list_written_credentials(project: Project) -> tuple[str, ...]:
     catalogs = project.catalogs.values()
     named = [*project.spark_conf.items(), *(pair for catalog in catalogs for pair in catalog.properties.items())]
     s3 = project.s3
-    databases = [one.uri for one in project.warehouses.values()]
+    databases = [one.uri or "" for one in project.warehouses.values()]
     urls = (project.ledger, *(one.uri or "" for one in catalogs), *databases)
     found = [
         *(word for url in urls for word in find_passwords(url)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
+import warnings
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache, partial, reduce
@@ -180,7 +181,10 @@ def derive_model(kind: Any) -> type[BaseModel]:
 
 
 def _create(name: str, doc: str | None, members: dict[str, Any]) -> type[BaseModel]:
-    model: type[BaseModel] = create_model(name, __base__=_Mapping, __doc__=doc, **members)
+    with warnings.catch_warnings():
+        # a key may be called "schema", as an old method of pydantic's is
+        warnings.filterwarnings("ignore", message='Field name "schema"', category=UserWarning)
+        model: type[BaseModel] = create_model(name, __base__=_Mapping, __doc__=doc, **members)
     return model
 
 

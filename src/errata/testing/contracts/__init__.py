@@ -2,14 +2,16 @@
 
 To check an adapter, derive from a suite and give it the fixture ``subject``: one table, and the ports that work on it
 (:class:`Subject`). Suites about consumers have the fixtures ``cache_subject``, ``watermark_subject`` and
-``ready_subject``.
-``tests/contract`` runs each suite in memory and on Iceberg, Redis or PostgreSQL, so that the two cannot drift apart.
+``ready_subject``, the one about copies has ``copy_subject``. ``tests/contract`` runs each suite in memory and on
+Iceberg, Redis or PostgreSQL, so that the two cannot drift apart.
 Needs pytest.
 """
 
 from __future__ import annotations
 
 from errata.testing.contracts.caches import CacheContract, CacheSubject, MemoryCacheSubject
+from errata.testing.contracts.copies import CopyContract, CopySubject, MemoryCopySubject
+from errata.testing.contracts.lake_rows import LakeRowsContract
 from errata.testing.contracts.measuring import MeasurerContract
 from errata.testing.contracts.publishing_to_a_table import PublishTableContract
 from errata.testing.contracts.reading_a_table import ReaderContract
@@ -23,8 +25,12 @@ from errata.testing.contracts.watermarks import MemoryWatermarkSubject, Watermar
 __all__ = [
     "CacheContract",
     "CacheSubject",
+    "CopyContract",
+    "CopySubject",
+    "LakeRowsContract",
     "MeasurerContract",
     "MemoryCacheSubject",
+    "MemoryCopySubject",
     "MemoryMessageSubject",
     "MemoryReadySubject",
     "MemorySubject",

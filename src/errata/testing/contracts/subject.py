@@ -10,9 +10,11 @@ from errata.model.manifest import TargetPin
 from errata.model.partition import Grain
 from errata.model.refs import run_branch
 from errata.ports.compute import StagingTable
+from errata.ports.copies import LakeReader
 from errata.ports.measure import Measurer
 from errata.ports.publish import ContentPort, PublicationCommit, PublishTable
 from errata.ports.tables import HistoryReader, InputReader, OutsideReader, RowReader, TagKeeper, TargetReader
+from errata.testing.copies.lake_rows import MemoryLakeReader
 from errata.testing.history import MemoryHistory
 from errata.testing.lake import Lake
 from errata.testing.measure import MemoryContent, MemoryMeasurer
@@ -67,6 +69,9 @@ class Subject(Protocol):
     def rows(self) -> RowReader: ...
 
     @property
+    def lake_rows(self) -> LakeReader: ...
+
+    @property
     def measurer(self) -> Measurer: ...
 
     @property
@@ -111,6 +116,7 @@ class MemorySubject:
         self.history = MemoryHistory(self.lake)
         self.outside = MemoryOutside(self.lake)
         self.rows = MemoryRows(self.lake)
+        self.lake_rows = MemoryLakeReader(self.lake)
         parts: Mapping[str, bytes] = {}
         self.measurer = MemoryMeasurer(self.lake, parts.__getitem__)
         self.content = MemoryContent(self.measurer)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from errata.cli.app.copy_exit import choose_copy_exit
 from errata.cli.app.options import Run
 from errata.cli.app.session import Session
 from errata.cli.commands.campaigns import answer, find_campaign, refuse_options
@@ -56,26 +57,26 @@ def run(
             if not (validate or publish or ends_with_verdict(view)) or not is_staged(view) or is_streamed:
                 break
             try:
-                _validate_and_publish(session, client, view, publish=publish)
-                return 0
+                return _validate_and_publish(session, client, view, publish=publish)
             except Rebased as live_won:
                 # a run has a limit of rebases; beyond it the next one is reported as a conflict
                 session.narrate(live_won.message)
         session.answer_about(client, view, lambda width: render_run(view, width))
-    return 0
+    return choose_copy_exit(view.copies)
 
 
-def _validate_and_publish(session: Session, client: Client, view: RunView, *, publish: bool) -> None:
-    """Validate, and publish if the product needs no person for it."""
+def _validate_and_publish(session: Session, client: Client, view: RunView, *, publish: bool) -> int:
+    """Validate, and publish if the product needs no person for it; returns the exit code."""
     for line in flow(format_run(view), session.width):
         session.narrate(line)
     with session.show_spinner(f"validating {view.run_id}"):
         verdict = client.validate(view.run_id, as_=session.person)
     if ends_with_verdict(view) or (not publish and not client.publishes_itself(view.run_id, as_=session.person)):
         session.answer_about(client, verdict, lambda width: render_validation(verdict, width))
-        return
+        return 0
     session.narrate(render_validation(verdict, session.width)[0])
     with session.show_spinner(f"publishing {view.run_id}"):
         # one wave: there is nothing to wait for but consumers that are held
         done = client.publish(view.run_id, by_itself=True, wait=True, as_=session.person)
     session.answer_about(client, done, lambda width: render_publish(done, width))
+    return choose_copy_exit(done.copies)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from errata.cli.app.copy_exit import choose_copy_exit
 from errata.cli.app.options import DECLINED, BreakGlass, Partitions, Run
 from errata.cli.app.session import Session
 from errata.cli.render.preview import render_preview
@@ -71,7 +72,7 @@ def publish(
                 as_=session.person,
             )  # fmt: skip
         session.answer_about(client, view, lambda width: render_publish(view, width))
-    return 0
+    return choose_copy_exit(view.copies)
 
 
 def _refuse_mixed_options(*, dark: bool, of_dark: tuple[object, ...], of_publish: tuple[object, ...]) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from errata.cli.app.copy_exit import choose_copy_exit
 from errata.cli.app.options import DECLINED, Partitions, Run, Wave, parse_pairs
 from errata.cli.app.session import Session
 from errata.cli.commands.campaigns import find_campaign, refuse_options, roll_back
@@ -57,4 +58,4 @@ def rollback(
         with session.show_spinner(f"rolling back {run}"):
             view = client.rollback(run, partitions=partitions, reason=reason, wave=wave, as_=session.person)
         session.answer_about(client, view, lambda width: render_rollback(view, width))
-    return 0
+    return choose_copy_exit(view.copies)

@@ -214,7 +214,7 @@ class IcebergVersion:
         commit.createTag(before, int(head))
         commit.setAge(before, compute_ref_age(self._table, head, publication.pre_days))
         commit.createTag(after, int(made))
-        commit.setAge(after, STEP_DAYS * DAY_MS)
+        commit.setAge(after, publication.pub_days * DAY_MS)
         for name, days in publication.keep_refs.items():
             # a REST catalog asserts only the refs that a commit changes, so every required ref is changed, by at least
             # a millisecond; retention is only ever extended

@@ -1,0 +1,204 @@
+"""Pay ``copy``: make partitions of a copy equal to what the lake has accepted now.
+
+The item is about partitions, not about the publication that caused it, so that a late item cannot bring what was rolled
+back since. Each attempt has a marker in the warehouse. Before anything else, an attempt ends those of earlier ones:
+whatever became of them is then known, and what they delivered is on record in the warehouse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from errata.delivery.copies.accepted_rows import AcceptedPartition, open_accepted_rows, read_acceptance
+from errata.delivery.copies.declared_copies import find_copy, open_copy
+from errata.delivery.copies.linked_tables import refresh_linked_table
+from errata.errors import (
+    AttemptLost,
+    CopyChanged,
+    CopyLocked,
+    CopyOvertaken,
+    EngineError,
+    ErrataError,
+    OutcomeUnknown,
+    RunExpired,
+)
+from errata.failpoints import failpoint
+from errata.ledger import OutboxItem
+from errata.model.audit import Actor
+from errata.model.consumer.outbox import Failed, Later, Paid, Payment, TryAgain
+from errata.model.copy.checksum import EMPTY, find_differing
+from errata.model.copy.declaration import REFRESH
+from errata.model.copy.delivery import Receipt, Swap, describe_content
+from errata.model.copy.marker import (
+    Content,
+    Delivered,
+    Marker,
+    MarkerState,
+    expect_contents,
+    list_undelivered,
+)
+from errata.model.copy.refusals import refuse_content
+from errata.model.copy.table import CopyTable, name_staging
+from errata.model.partition import format_partition_list, format_ranges
+from errata.ports.copies import WarehouseCopies
+from errata.workspace import Workspace
+
+CODE, PARTITIONS, BLOCKED = "code", "partitions", "blocked_by"
+_SHOWN = 3
+_LOCKED_SECONDS = 5.0
+"""How long another session that has a lock is given at least before the next attempt."""
+
+
+def deliver_copy(workspace: Workspace, actor: Actor, item: OutboxItem) -> Payment:
+    """Bring what is accepted into the copy, unless it is there already."""
+    del actor
+    run = workspace.ledger.runs.get(item.run_id)
+    product, declared = find_copy(workspace, run.product, item.consumer, item.item_id)
+    if declared.mode == REFRESH:
+        return refresh_linked_table(workspace, item, declared)
+    copy = open_copy(workspace, product, declared)
+    delivery = _Delivery(workspace, item, copy, workspace.engines.copies(copy.warehouse))
+    try:
+        return delivery.pay()
+    except CopyChanged as refused:
+        delivery.end_attempt()
+        return delivery.describe_change(refused)
+    except CopyLocked as refused:
+        progress = {CODE: refused.code, BLOCKED: refused.fields.get(BLOCKED, [])}
+        return TryAgain(refused.message, progress, _LOCKED_SECONDS)
+    except (CopyOvertaken, AttemptLost) as refused:
+        # another delivery has changed what this one expected; the next attempt looks again
+        return TryAgain(refused.message, {CODE: refused.code})
+    except RunExpired as gone:
+        delivery.end_attempt()
+        return Failed(gone.message, {CODE: gone.code})
+    except EngineError:
+        # nothing was written, or the fence finds out now, or the next attempt does
+        delivery.end_attempt()
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """One attempt."""
+
+    workspace: Workspace
+    item: OutboxItem
+    copy: CopyTable
+    copies: WarehouseCopies
+
+    @property
+    def marker(self) -> Marker:
+        """The claim's own marker: its fence grows with every claim and is never given twice."""
+        return Marker(self.item.pub_id or self.item.key, self.item.fence)
+
+    def pay(self) -> Payment:
+        self.settle_earlier_attempts()
+        accepted = read_acceptance(self.workspace, self.item.table, self.item.partitions)
+        delivered = self.copies.read_delivered(self.copy, accepted)
+        sequences = {name: one.sequence for name, one in accepted.items()}
+        wanted = {name: accepted[name] for name in list_undelivered(sequences, delivered)}
+        if not wanted:
+            return Paid(self.describe_delivered(delivered))
+        if others := sorted(name for name in wanted if name in delivered and delivered[name].shape != self.copy.shape):
+            return self.describe_other_shape(others)
+        swap = self.stage(wanted, delivered)
+        self.copies.open_marker(self.copy, self.marker)
+        if read_acceptance(self.workspace, self.item.table, wanted) != wanted:
+            # published or rolled back while rows were loaded: what is staged is no longer what is accepted
+            self.end_attempt()
+            return Later(0, {})
+        receipt = self.swap(swap)
+        if receipt is None:
+            return TryAgain("the answer to the commit was lost, and it did not land", {CODE: OutcomeUnknown.code})
+        failpoint("copy.after_swap")
+        return Paid(self.finish(receipt, wanted, delivered))
+
+    def settle_earlier_attempts(self) -> None:
+        """End attempts whose outcome nobody knows, and drop what they staged."""
+        for found in self.copies.list_markers(self.copy, self.marker.publication):
+            if found.state is MarkerState.OPEN and found.marker.attempt < self.marker.attempt:
+                # raises CopyLocked while a swap may still commit: then nothing is known, and nothing is done
+                self.copies.fence(self.copy, found.marker)
+        for staging in self.copies.list_staging(self.copy, self.marker.publication):
+            self.copies.drop_staging(self.copy, staging)
+
+    def stage(self, wanted: Mapping[str, AcceptedPartition], delivered: Mapping[str, Delivered]) -> Swap:
+        """Load the accepted rows, and compare them with those of the lake before anything is locked."""
+        staging = name_staging(self.copy, self.marker.publication, self.marker.attempt)
+        rows = open_accepted_rows(self.workspace.engines.lake_rows, self.copy, self.item.table, wanted)
+        self.copies.load(self.copy, staging, rows)
+        measured = rows.measure()
+        found = self.copies.measure(self.copy, None, staging=staging)
+        if differing := find_differing(measured, found, self.copy.tolerance):
+            raise refuse_content(self.copy, differing)
+        contents = {name: Content(one.sequence, measured.get(name, EMPTY)) for name, one in wanted.items()}
+        recorded = {name: delivered[name] for name in wanted if name in delivered}
+        return Swap(self.marker, staging, contents, expect_contents(tuple(wanted), recorded), recorded)
+
+    def swap(self, swap: Swap) -> Receipt | None:
+        """Replace the partitions; None if the answer was lost and the swap did not land."""
+        try:
+            return self.copies.swap(self.copy, swap)
+        except OutcomeUnknown:
+            # only the marker knows; as long as the fence cannot decide it either, nothing is concluded
+            if self.copies.fence(self.copy, swap.marker) is MarkerState.VOID:
+                return None
+            removed = sum(one.rows for one in swap.expected.values())
+            return Receipt(swap.marker, dict(swap.contents), removed, swap.rows, 0.0)
+
+    def finish(
+        self, receipt: Receipt, wanted: Mapping[str, AcceptedPartition], delivered: Mapping[str, Delivered]
+    ) -> dict[str, Any]:
+        """Read back what is there now, drop staging, and describe it all for the record."""
+        measured = {name: one.checksum for name, one in receipt.partitions.items()}
+        found = self.copies.measure(self.copy, measured)
+        since = find_differing(measured, found, self.copy.tolerance)
+        self.copies.drop_staging(self.copy, name_staging(self.copy, receipt.marker.publication, receipt.marker.attempt))
+        told = receipt.to_dict() | {"warehouse": self.copy.warehouse, "table": self.copy.table}
+        told["snapshots"] = sorted({one.snapshot_id for one in wanted.values()})
+        if since:
+            told["written_since"] = list(since)
+        if already := sorted(set(self.item.partitions) - set(wanted)):
+            told["already"] = {name: describe_content(delivered[name].content) for name in already if name in delivered}
+        return told
+
+    def end_attempt(self) -> None:
+        """Void the marker and drop staging, as far as the warehouse lets us; the next attempt does the rest."""
+        try:
+            self.copies.fence(self.copy, self.marker)
+            self.copies.drop_staging(self.copy, name_staging(self.copy, self.marker.publication, self.marker.attempt))
+        except ErrataError:
+            pass  # what this attempt found is the news
+
+    def describe_delivered(self, delivered: Mapping[str, Delivered]) -> dict[str, Any]:
+        """What is on record in the warehouse about partitions that are as accepted."""
+        told: dict[str, Any] = {"warehouse": self.copy.warehouse, "table": self.copy.table}
+        mine = {name: delivered[name] for name in self.item.partitions if name in delivered}
+        publications = sorted({one.marker.publication for one in mine.values()})
+        contents = {name: describe_content(one.content) for name, one in sorted(mine.items())}
+        return told | {"delivered_by": publications, "partitions": contents}
+
+    def describe_change(self, refused: CopyChanged) -> Failed:
+        """Somebody else wrote the copy, or nobody has accepted what it held before its first delivery."""
+        differing = list(refused.fields.get(PARTITIONS, []))
+        known = self.copies.read_delivered(self.copy, differing)
+        told = refused.message
+        if not known:
+            shown = format_ranges(self.copy.grain, differing, _SHOWN)
+            told = f"{self.copy.name} has rows that Errata did not deliver, in {shown}, and nobody has accepted them"
+        return Failed(f"{told}: {self.suggest_baseline(differing)}", {CODE: refused.code, PARTITIONS: differing})
+
+    def describe_other_shape(self, partitions: list[str]) -> Failed:
+        """The columns of the copy are others than when it was delivered to, so that nothing can be compared."""
+        shown = format_ranges(self.copy.grain, partitions, _SHOWN)
+        told = f"columns of {self.copy.name} changed since its last delivery, in {shown}"
+        return Failed(f"{told}: {self.suggest_baseline(partitions)}", {CODE: CopyChanged.code, PARTITIONS: partitions})
+
+    def suggest_baseline(self, partitions: list[str]) -> str:
+        """The command with which a person accepts what the copy holds."""
+        product = self.workspace.ledger.runs.get(self.item.run_id).product
+        listed = format_partition_list(self.copy.grain, partitions)
+        return f"errata deliver {product} --baseline --partitions {listed}"

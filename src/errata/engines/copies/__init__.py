@@ -1,0 +1,1 @@
+"""Copies of tables in warehouses."""

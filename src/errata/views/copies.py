@@ -1,0 +1,61 @@
+"""Copies of a product in warehouses, and what they hold before their first delivery. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CopyLine:
+    """What a run owes one copy, and what became of it."""
+
+    warehouse: str
+    table: str
+    state: str  # delivered | pending | failed | waived
+    partitions: tuple[str, ...]  # that the run has published or rolled back
+    delivered_at: str | None  # None: not all of them are there
+    required: bool = False
+    missing: tuple[str, ...] = ()  # partitions that are not there
+    error: str | None = None  # of the last attempt
+    code: str | None = None  # of that error
+    waived_by: str | None = None
+    waived_why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BaselinePartition:
+    """A partition on both sides."""
+
+    partition: str
+    lake_rows: int
+    copy_rows: int
+    is_same: bool  # by number and checksum
+    is_known: bool = False  # it holds what Errata left there
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineCopy:
+    """What one copy holds, compared with main."""
+
+    warehouse: str
+    table: str
+    partitions: tuple[BaselinePartition, ...]
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """Partitions whose rows are others than those of main."""
+        return tuple(one.partition for one in self.partitions if not one.is_same)
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineView:
+    """Copies of a product, with the differences that a person accepts, or would accept."""
+
+    product: str
+    grain: str
+    snapshot_id: str | None  # of main
+    copies: tuple[BaselineCopy, ...]
+    is_accepted: bool  # False: shown only, because no reason was given
+    reason: str = ""
+    retried: tuple[str, ...] = ()  # failed items that are tried again
+    next: tuple[str, ...] = ()
