@@ -247,6 +247,32 @@ def test_readers_see_old_or_new_and_never_a_mixture(address: str) -> None:
     assert len({found[DAYS[0]][1] for found in looks}) > 1
 
 
+def test_readers_are_not_kept_waiting(address: str) -> None:
+    """While a swap has its lock, a reader gets its answer, and it is the old one."""
+    deliver(address, "bf-1-p1", 1)
+    seen: list[list[int]] = []
+
+    def look() -> None:
+        with connect(address, autocommit=True, options="-c lock_timeout=500") as conn:
+            seen.append([row[0] for row in conn.execute("SELECT DISTINCT v::int FROM sales").fetchall()])
+
+    with arm("copy.before_commit", look):
+        assert deliver(address, "bf-2-p1", 2) == "delivered"
+    assert seen == [[1]]
+
+
+def test_a_swap_defines_nothing(address: str) -> None:
+    """In some warehouses a definition commits what came before it: between BEGIN and COMMIT there is none."""
+    copies = PostgresCopies({"pg": address})
+    swap = expect(copies, stage(copies, Marker("bf-1-p1", 1), 1))
+    copies.open_marker(COPY, swap.marker)
+    with connect(address, autocommit=True) as conn:
+        conn.execute("CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''DDL''; END'")
+        conn.execute("CREATE EVENT TRIGGER none ON ddl_command_start EXECUTE FUNCTION refuse()")
+    copies.swap(COPY, swap)
+    assert read(address) == {day: [1] * ROWS for day in DAYS}
+
+
 def test_disjoint_partitions_are_delivered_side_by_side(address: str) -> None:
     """Each delivery leaves the other's partitions alone."""
     with ThreadPoolExecutor(2) as pool:

@@ -407,6 +407,12 @@ def test_the_tag_of_a_publication_lives_as_long_as_its_copies_ask(make: Make, ke
 # ---------------------------------------------------------------------------------------------- what people are told
 
 
+def test_a_plan_names_the_copies_that_follow(make: Make) -> None:
+    """Who approves knows which tables are replaced besides the target."""
+    world = make(days=1, copy="{warehouse: pg, table: shop.sales, required: true}")
+    assert world.plan().copies == ("pg:shop.sales (required)",)
+
+
 def test_the_state_of_a_run_follows_the_lake_alone(make: Make) -> None:
     """Published is published; whether copies have it is a second word."""
     world = make(days=2, copy="{warehouse: pg, table: shop.sales, required: true}")

@@ -7,6 +7,7 @@ the code has outgrown is repaired and not skipped.
 from __future__ import annotations
 
 from sabotage.plant import Plant
+from sabotage.plants_in_copies import IN_COPIES
 from sabotage.plants_in_holds import IN_HOLDS
 from sabotage.plants_in_iceberg import IN_ICEBERG
 from sabotage.plants_in_messages import IN_MESSAGES
@@ -1107,6 +1108,7 @@ PLANTS = (
         "return bool(found)",
         ("tests/protocol/test_kept_diffs.py::test_nothing_is_kept_where_subjects_can_be_erased",),
     ),
+    *IN_COPIES,
     *IN_ICEBERG,
     *IN_MESSAGES,
     *IN_HOLDS,

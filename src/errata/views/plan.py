@@ -174,6 +174,8 @@ class PlanView:
     rules_changed: tuple[RuleChangeView, ...] = ()  # against the superseded run
     # by name: the class of each sink of the transform, and what the run does with it
     sinks: Mapping[str, str] = field(default_factory=dict, metadata=LEFT_OUT)
+    # tables in warehouses that follow, according to the current project files; with what decides about them
+    copies: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
     touches: ImpactView | None = None  # what reads the corrected partitions, according to the current project files
 
     @property

@@ -344,6 +344,10 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         ("plan", "p", "--partitions", "a", "--reason", "x"),
         {"plan": samples.plan(touches=samples.impact(notes=("the catalog of fin.monthly did not answer",)))},
     ),
+    "plan-copies": (
+        ("plan", "p", "--partitions", "a", "--reason", "x"),
+        {"plan": samples.plan(copies=("pg:fin.daily_revenue (required)", "snow:DAILY_REVENUE"))},
+    ),
     "plan-explain": (
         ("plan", "p", "--partitions", "a", "--explain", "--reason", "x"),
         {"plan": add_stages(samples.plan())},

@@ -116,6 +116,7 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     yield from render_limits(view, width)
     yield from _render_gate(view, width)
     yield from _render_sinks(view, width)
+    yield from _render_copies(view, width)
     if changes:
         yield from _render_touches(view, width)
     if view.refs:
@@ -157,6 +158,12 @@ def _render_sinks(view: PlanView, width: int) -> Iterator[str]:
     """What the transform would send elsewhere, and what this run does with it."""
     for n, (name, decision) in enumerate(view.sinks.items()):
         yield from format_labelled("" if n else "sinks", [f"{name} ({decision})"], width)
+
+
+def _render_copies(view: PlanView, width: int) -> Iterator[str]:
+    """Tables in warehouses that are replaced after the publication."""
+    if view.copies:
+        yield from format_labelled("copies", list(view.copies), width)
 
 
 def _render_touches(view: PlanView, width: int) -> Iterator[str]:

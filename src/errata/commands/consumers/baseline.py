@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 
 from errata.approval.permissions import require_person, require_role
-from errata.canonical import digest_of
+from errata.canonical import canonical_bytes
 from errata.delivery.copies.baseline import ComparedCopy, accept_copy, compare_copy
 from errata.delivery.copies.copy_delivery import CODE
 from errata.errors import CopyChanged, NotFound, UsageError
@@ -14,7 +14,7 @@ from errata.ledger import OutboxItem
 from errata.model.audit import Actor
 from errata.model.consumer.outbox import Effect, ItemState
 from errata.model.copy.declaration import REFRESH
-from errata.model.copy.delivery import describe_content
+from errata.model.copy.delivery import describe_contents
 from errata.model.partition import format_partition_list, parse_list
 from errata.model.product import Product, Role
 from errata.views.copies import BaselineView
@@ -78,7 +78,7 @@ def _accept(workspace: Workspace, actor: Actor, product: str, compared: Compared
         "snapshot_id": compared.snapshot_id,
         "partitions": len(shown.partitions),
         "differing": list(shown.differing),
-        "contents": digest_of({name: describe_content(one) for name, one in compared.contents.items()}),
+        "contents": workspace.ledger.parts.put(canonical_bytes(describe_contents(compared.contents))),
         "reason": reason,
     }
     # the decision first: the record of the warehouse must not say something that nobody answers for

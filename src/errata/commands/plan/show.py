@@ -83,7 +83,7 @@ def refused_view(workspace: Workspace, plan: Plan) -> PlanView:
         consumers=tuple(one.name for one in workspace.project.list_consumers(product.name)),
         untouched_partitions=plan.untouched_partitions, new_partitions=plan.new_partitions, overrides={},
         supersedes=plan.request.supersede, single_user=False, deadline=plan.deadline,
-        touches=find_touches(workspace, product.name, plan.partitions),
+        copies=_list_copies(workspace, product.name), touches=find_touches(workspace, product.name, plan.partitions),
     )  # fmt: skip
 
 
@@ -147,8 +147,16 @@ def _manifest_view(
         rewrite=to_plain(manifest.target.rewrite) if manifest.target.rewrite else None,
         rules_changed=read_rule_changes(workspace, manifest),
         sinks={name: f"{sink.kind}: {sink.decision}" for name, sink in manifest.sinks.items()},
+        copies=_list_copies(workspace, manifest.product),
         touches=find_touches(workspace, manifest.product, manifest.partitions),
     )  # fmt: skip
+
+
+def _list_copies(workspace: Workspace, product: str) -> tuple[str, ...]:
+    """Tables in warehouses whose partitions a publication replaces as well."""
+    found = workspace.project.products.get(product)
+    copies = found.target.copies if found else ()
+    return tuple(f"{copy.name}{' (required)' if copy.required else ''}" for copy in copies)
 
 
 def _describe_waves(manifest: Manifest) -> dict[str, Any]:

@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from errata.canonical import canonical_bytes
 from errata.delivery.copies.accepted_rows import AcceptedPartition, open_accepted_rows, read_acceptance
 from errata.delivery.copies.declared_copies import find_copy, open_copy
 from errata.delivery.copies.linked_tables import refresh_linked_table
+from errata.delivery.recovery_clock import find_commit_time
 from errata.errors import (
     AttemptLost,
     CopyChanged,
@@ -30,7 +32,7 @@ from errata.model.audit import Actor
 from errata.model.consumer.outbox import Failed, Later, Paid, Payment, TryAgain
 from errata.model.copy.checksum import EMPTY, find_differing
 from errata.model.copy.declaration import REFRESH
-from errata.model.copy.delivery import Receipt, Swap, describe_content
+from errata.model.copy.delivery import Receipt, Swap, describe_contents
 from errata.model.copy.marker import (
     Content,
     Delivered,
@@ -40,7 +42,7 @@ from errata.model.copy.marker import (
     list_undelivered,
 )
 from errata.model.copy.refusals import refuse_content
-from errata.model.copy.table import CopyTable, name_staging
+from errata.model.copy.table import CopyTable, find_attempt, name_staging
 from errata.model.partition import format_partition_list, format_ranges
 from errata.ports.copies import WarehouseCopies
 from errata.workspace import Workspace
@@ -123,7 +125,9 @@ class _Delivery:
                 # raises CopyLocked while a swap may still commit: then nothing is known, and nothing is done
                 self.copies.fence(self.copy, found.marker)
         for staging in self.copies.list_staging(self.copy, self.marker.publication):
-            self.copies.drop_staging(self.copy, staging)
+            # those of a later attempt are in use: then this one is late itself
+            if find_attempt(staging) < self.marker.attempt:
+                self.copies.drop_staging(self.copy, staging)
 
     def stage(self, wanted: Mapping[str, AcceptedPartition], delivered: Mapping[str, Delivered]) -> Swap:
         """Load the accepted rows, and compare them with those of the lake before anything is locked."""
@@ -157,13 +161,27 @@ class _Delivery:
         found = self.copies.measure(self.copy, measured)
         since = find_differing(measured, found, self.copy.tolerance)
         self.copies.drop_staging(self.copy, name_staging(self.copy, receipt.marker.publication, receipt.marker.attempt))
-        told = receipt.to_dict() | {"warehouse": self.copy.warehouse, "table": self.copy.table}
+        already = {name: one.content for name, one in delivered.items() if name not in wanted}
+        told = receipt.to_dict() | self.describe_contents({**already, **receipt.partitions})
         told["snapshots"] = sorted({one.snapshot_id for one in wanted.values()})
+        told["seconds_since_commit"] = self.count_seconds(wanted)
         if since:
             told["written_since"] = list(since)
-        if already := sorted(set(self.item.partitions) - set(wanted)):
-            told["already"] = {name: describe_content(delivered[name].content) for name in already if name in delivered}
         return told
+
+    def count_seconds(self, wanted: Mapping[str, AcceptedPartition]) -> float:
+        """How long readers of the copy had to wait after the newest commit that is delivered."""
+        newest = self.workspace.ledger.publications.get(max(wanted.values(), key=lambda one: one.sequence).publication)
+        manifest = self.workspace.ledger.runs.manifest(newest.run_id)
+        committed = find_commit_time(self.workspace, newest, manifest)
+        return max(0.0, round((self.workspace.ledger.now_ms() - committed) / 1000, 3))
+
+    def describe_contents(self, contents: Mapping[str, Content]) -> dict[str, Any]:
+        """Where, how much, and the digest of the list of what each partition holds."""
+        part = self.workspace.ledger.parts.put(canonical_bytes(describe_contents(contents)))
+        rows = sum(one.checksum.rows for one in contents.values())
+        where = {"warehouse": self.copy.warehouse, "table": self.copy.table}
+        return where | {"partitions": len(contents), "rows": rows, "contents": part}
 
     def end_attempt(self) -> None:
         """Void the marker and drop staging, as far as the warehouse lets us; the next attempt does the rest."""
@@ -175,11 +193,9 @@ class _Delivery:
 
     def describe_delivered(self, delivered: Mapping[str, Delivered]) -> dict[str, Any]:
         """What is on record in the warehouse about partitions that are as accepted."""
-        told: dict[str, Any] = {"warehouse": self.copy.warehouse, "table": self.copy.table}
-        mine = {name: delivered[name] for name in self.item.partitions if name in delivered}
-        publications = sorted({one.marker.publication for one in mine.values()})
-        contents = {name: describe_content(one.content) for name, one in sorted(mine.items())}
-        return told | {"delivered_by": publications, "partitions": contents}
+        publications = sorted({one.marker.publication for one in delivered.values()})
+        told = self.describe_contents({name: one.content for name, one in delivered.items()})
+        return told | {"delivered_by": publications}
 
     def describe_change(self, refused: CopyChanged) -> Failed:
         """Somebody else wrote the copy, or nobody has accepted what it held before its first delivery."""

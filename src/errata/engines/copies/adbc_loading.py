@@ -12,15 +12,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def require_driver() -> None:
+    """Raise ``MissingDriver`` unless rows can be loaded from here."""
+    from importlib.util import find_spec
+
+    if find_spec("adbc_driver_postgresql") is None:
+        raise missing_driver("adbc-driver-postgresql")
+
+
 def load_batches(warehouse: str, uri: str, schema: str | None, table: str, batches: Iterator[pa.RecordBatch]) -> int:
     """Append the rows in one transaction; returns their number. Columns are matched by name."""
     import pyarrow as pa
+    from adbc_driver_manager import Error
+    from adbc_driver_postgresql import dbapi
 
-    try:
-        from adbc_driver_manager import Error
-        from adbc_driver_postgresql import dbapi
-    except ModuleNotFoundError:
-        raise missing_driver("adbc-driver-postgresql") from None
     first = next(batches, None)
     if first is None:
         return 0

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from errata.engines.copies import postgres_statements as sql
-from errata.engines.copies.adbc_loading import load_batches
+from errata.engines.copies.adbc_loading import load_batches, require_driver
 from errata.engines.copies.postgres_description import describe_table
 from errata.engines.copies.postgres_session import open_session, open_transaction
 from errata.engines.copies.postgres_statements import Statements, quote_table
@@ -53,9 +53,11 @@ class PostgresCopies:
 
     def load(self, copy: CopyTable, staging: str, rows: LakeRows) -> int:
         """See the port."""
-        from psycopg import errors
-
+        # before anything is created that nobody could fill
+        require_driver()
         with self._open(copy) as session:
+            from psycopg import errors
+
             try:
                 session.run(sql.CREATE_STAGING, staging=staging)
             except (errors.DuplicateTable, errors.UniqueViolation):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 10
 # a server that is gone without a word is noticed within half a minute
 _KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
+_IDLE = "60s"
 _LOCK_NOT_AVAILABLE, _DEADLOCK = "55P03", "40P01"
 # modes that keep a swap waiting, or that a swap and a fence hold on the markers
 _HOLDERS = """\
@@ -75,6 +76,8 @@ def open_transaction(
     conn.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
     try:
         conn.execute("SELECT set_config('lock_timeout', %s, true)", (f"{int(lock_seconds * 1000)}ms",))
+        # a client that is stopped in the middle must not keep other writers waiting for ever
+        conn.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", (_IDLE,))
         yield
     except psycopg.Error as error:
         if error.sqlstate in (_LOCK_NOT_AVAILABLE, _DEADLOCK):

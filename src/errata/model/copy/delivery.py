@@ -46,14 +46,13 @@ class Receipt:
     unchecked: tuple[str, ...] = ()  # what of this could not be looked at, and why
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is put on record."""
+        """As it is put on record, without the contents of partitions, which may be many."""
         return {
             "publication": self.marker.publication,
             "attempt": self.marker.attempt,
             "rows_removed": self.rows_removed,
             "rows_written": self.rows_written,
             "seconds": round(self.seconds, 3),
-            "partitions": {name: describe_content(one) for name, one in sorted(self.partitions.items())},
         } | {
             name: value
             for name, value in (
@@ -63,6 +62,11 @@ class Receipt:
             )
             if value
         }
+
+
+def describe_contents(contents: Mapping[str, Content]) -> dict[str, Any]:
+    """Contents by partition, as they are put on record."""
+    return {name: describe_content(one) for name, one in sorted(contents.items())}
 
 
 def describe_content(content: Content) -> dict[str, Any]:

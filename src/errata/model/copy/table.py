@@ -60,6 +60,15 @@ def name_staging_prefix(copy: CopyTable, publication: str) -> str:
     return f"errata_stage_{digest_of([copy.table, publication])[:16]}_"
 
 
+def find_attempt(staging: str) -> int:
+    """The attempt that a staging table belongs to.
+
+    >>> find_attempt("errata_stage_00d4c87aa7310ef3_12")
+    12
+    """
+    return int(staging.rpartition("_")[2])
+
+
 _LONGEST = 63
 """Longest name of a table in PostgreSQL; longer ones are cut without an error."""
 
