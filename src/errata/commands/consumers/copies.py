@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from errata.delivery.copies.comparison import ComparedPartitions, compare_with_lake
+from errata.delivery.copies.lake_comparison import ComparedPartitions, compare_with_lake
 from errata.errors import ErrataError, NotFound
 from errata.model.consumer.outbox import Effect, ItemState
 from errata.model.copy.checksum import EMPTY
