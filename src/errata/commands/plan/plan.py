@@ -197,9 +197,8 @@ def _draft_plan(
         product = to_attest_product(product)
     elif request.kind == RECONCILE:
         product = to_reconcile_product(product)
-    repairs, repaired = (), {}
+    repairs, repaired = draft_repairs(workspace, product, request, target.base_snapshot_id, partitions)
     if kind.only_copies:
-        repairs, repaired = draft_repairs(workspace, product, request, target.base_snapshot_id, partitions)
         product = to_repair_product(product)
     if request.expected_rows is not None:
         product = replace(

@@ -21,9 +21,9 @@ from errata.workspace import Workspace
 def draft_repairs(
     workspace: Workspace, product: Product, request: Request, snapshot_id: str | None, partitions: Sequence[str]
 ) -> tuple[tuple[CopyRepair, ...], dict[str, bytes]]:
-    """Repairs of the copies that differ from what is accepted, and their parts by digest."""
+    """Repairs of the copies that differ from what is accepted, and their parts by digest; none unless asked for."""
     found, parts = list[CopyRepair](), dict[str, bytes]()
-    for declared in _choose_copies(product, request):
+    for declared in _choose_copies(product, request) if request.copies is not None else ():
         compared = compare_with_lake(workspace, product, declared, snapshot_id, partitions)
         sealed = _seal_partitions(workspace, product, compared, snapshot_id or "")
         if sealed:
