@@ -15,17 +15,18 @@ from errata.gate.rules.rule_check import list_rule_inputs
 from errata.model.kind import ATTEST, BOOTSTRAP, MIGRATE, RECONCILE, RECONSTRUCT, REPLAY
 from errata.model.product import Input, Product, Publish
 from errata.model.side_tables import is_side_table_mode
-from errata.planning.copy_repairs import check_repairs
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.plan_context import PlanContext
 from errata.planning.request import Request
 from errata.planning.schema import find_new_columns
+from errata.text.numbers import plural
 
 PROTECTING_RULES = frozenset(
     {"recent", "locked", "overlap", "append", "streaming-readers", "policy", "rewrite", "live-retries"}
 )
 """Guardrails that protect the table, its readers and its writers from a change."""
 NOTHING_RUNS = "none: main is judged as it is"
+NOTHING_REPAIRED = "none: copies get what is accepted"
 _AS_RECORDED = "as_recorded"
 _SHOWN = 5
 
@@ -86,10 +87,18 @@ def to_reconcile_product(product: Product) -> Product:
     return replace(judged, inputs=tuple(source for source in product.inputs if source.name in used))
 
 
+def to_repair_product(product: Product) -> Product:
+    """The product without everything that computes or judges rows."""
+    return replace(
+        product, target=replace(product.target, add_columns={}), inputs=(), checks=(), reconcile=(), compare=(),
+        control=(), row_limits=(), distribution=(), publish=Publish(), prove_determinism=0,
+    )  # fmt: skip
+
+
 def check_kind(world: PlanContext) -> Iterator[GuardrailResult]:
     """Check what the kind promises against the tables; kinds that only name a correction promise nothing more."""
     if world.kind.only_copies:
-        yield from check_repairs(world)
+        yield from _check_repairs(world)
     elif not world.kind.changes_table:
         yield from _check_checking_kind(world)
     elif world.request.kind == BOOTSTRAP:
@@ -117,6 +126,17 @@ def _check_checking_kind(world: PlanContext) -> Iterator[GuardrailResult]:
         return
     text = "computes the partitions again and compares them with main" if kind == ATTEST else "judges main as it is"
     yield GuardrailResult("kind", "ok", f"{kind} {text}; it changes nothing and needs no approval")
+
+
+def _check_repairs(world: PlanContext) -> Iterator[GuardrailResult]:
+    """Refuse a repair of nothing; otherwise name what is replaced."""
+    if not world.repairs:
+        text = "no copy differs from what is accepted in these partitions: there is nothing to repair"
+        look = (f"errata copies check {world.product.name}",)
+        yield GuardrailResult("kind", "refuse", text, final=True, look=look)
+    for one in world.repairs:
+        told = f"{plural(one.copy_rows, 'row')} there now, {plural(one.lake_rows, 'row')} accepted"
+        yield GuardrailResult("kind", "ok", f"{one.copy}: replaces {world.folded(one.partitions)} ({told})")
 
 
 def _correct_first(world: PlanContext) -> str:

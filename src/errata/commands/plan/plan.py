@@ -31,14 +31,19 @@ from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
 from errata.model.run import ACTIVE, WITHOUT_RESULT, AttemptState, ChunkState, RunState
 from errata.planning.build import Plan, build_own_input, build_plan
 from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_tags
-from errata.planning.copy_repairs import NOTHING_RUNS as NOTHING_REPAIRED
-from errata.planning.copy_repairs import to_repair_product
 from errata.planning.estimate import count_busy_seconds, count_worker_cores
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.input_conditions import with_delete_condition, with_row_rules
 from errata.planning.inputs.completeness import with_latest
+from errata.planning.kinds import (
+    NOTHING_REPAIRED,
+    list_sources,
+    refuse_unfit_kind,
+    to_attest_product,
+    to_reconcile_product,
+    to_repair_product,
+)
 from errata.planning.kinds import NOTHING_RUNS as NOTHING_JUDGED
-from errata.planning.kinds import list_sources, refuse_unfit_kind, to_attest_product, to_reconcile_product
 from errata.planning.plan_command import format_corrected_plan, format_plan_command, format_possible_plan
 from errata.planning.plan_context import Trial
 from errata.planning.request import Request, resolve_partitions
