@@ -53,9 +53,10 @@ def test_what_a_request_cannot_say_is_refused_with_the_nearest_word(more: dict[s
 
 
 def test_every_kind_can_be_asked_for():
-    """Eleven names."""
-    found = [ask(kind=kind, restore="7" if kind == "restore" else None).kind for kind in KINDS]
-    assert (found, len(found)) == (list(KINDS), 11)
+    """Twelve names; two of them need what they are about."""
+    needed = {"restore": {"restore": "7"}, "repair_copies": {"copies": ()}}
+    found = [ask(kind=kind, **needed.get(kind, {})).kind for kind in KINDS]
+    assert (found, len(found)) == (list(KINDS), 12)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +66,9 @@ def test_every_kind_can_be_asked_for():
         ({"kind": "reconcile", "canary": "2026-01-03"}, "publishes nothing that a canary could protect"),
         ({"kind": "reconcile", "prove_determinism": 2}, "computes nothing"),
         ({"kind": "restore", "restore": "7", "prove_determinism": 2}, "computes nothing"),
+        ({"kind": "repair_copies", "copies": (), "prove_determinism": 2}, "computes nothing"),
+        ({"kind": "repair_copies"}, "without --copies was refused"),
+        ({"kind": "restate", "copies": ()}, "with --copies was refused"),
     ],
 )
 def test_options_that_a_kind_has_no_use_for_are_refused(more: dict[str, object], said: str):
