@@ -95,6 +95,19 @@ def test_the_copy_holds_what_was_published_and_then_what_was_restored(make: Make
     assert table(world).staging == {}
 
 
+def test_rows_that_are_lost_on_the_way_are_noticed_before_anything_is_locked(make: Make) -> None:
+    """Fewer rows in staging than in the lake: nothing is written, and they are still owed."""
+    world = make(days=1)
+    with arm("copy.after_load", lambda: next(iter(table(world).staging.values())).pop()):
+        world.to("published")
+    [item] = items(world)
+    assert (item.state, item.last_error) == (
+        ItemState.OWED,
+        "pg:shop.sales: expected 3 rows to be loaded, found 2",
+    )
+    assert (rows(world), table(world).staging) == ([], {})
+
+
 def test_each_wave_is_delivered_with_its_publication(make: Make) -> None:
     """A wave that is out is in the copy before the next one is released."""
     world = make(days=3, more="")
