@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 try:
     # the same function as hashlib's, without the half microsecond that OpenSSL takes to get ready for each row
-    from _md5 import md5 as _md5
+    from _md5 import md5 as _md5  # type: ignore[import-not-found]
 except ImportError:
     _md5 = partial(hashlib.md5, usedforsecurity=False)
 
