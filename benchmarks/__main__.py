@@ -24,8 +24,8 @@ from benchmarks.clock import load
 from benchmarks.page import merged
 
 QUESTIONS = (
-    "overhead", "days", "waves", "loop", "publish", "scale", "skew", "resume", "planning", "looks", "again", "live",
-    "sqlmesh",
+    "overhead", "days", "waves", "loop", "publish", "scale", "skew", "resume", "planning", "looks", "again", "copies",
+    "live", "sqlmesh",
 )  # fmt: skip
 
 

@@ -44,6 +44,7 @@ class Shape:
     cores: int = 2
     extra: str = ""  # more of errata.yaml
     waves: int = 0  # a product that is published in this many waves; 0: none
+    copy: str = ""  # a copy of the target, as the product declares it
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -157,7 +158,7 @@ def write_project(root: Path, shape: Shape) -> None:
     chunks = f"chunks: {{bytes: {shape.chunk}}}" if shape.chunk else ""
     texts = {
         "errata.yaml": product.project(shape.cores, conf, f"{chunks}\n{shape.extra}"),
-        "products/daily.yaml": product.product("bench.daily"),
+        "products/daily.yaml": product.product("bench.daily", copy=shape.copy),
         "products/full.yaml": product.product("bench.full", "full"),
         "products/unique.yaml": product.product("bench.unique", "unique"),
         "transforms/daily.py": product.transform(shape.note),

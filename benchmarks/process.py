@@ -16,7 +16,7 @@ from typing import Any
 
 _SET_CHILD_SUBREAPER = 36
 
-__all__ = ["Done", "errata", "family", "pinned", "run"]
+__all__ = ["Done", "adopt_orphans", "errata", "family", "pinned", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Done:
 def run(command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Done:
     """Run to the end; a failure ends the benchmark and shows the command's output."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        _adopt_orphans()
+        adopt_orphans()
         before, started = _children(), time.monotonic()
         process = subprocess.Popen(command, stdout=out, stderr=err, cwd=cwd, env={**os.environ, **(env or {})})
         _, status, usage = os.wait4(process.pid, 0)
@@ -56,7 +56,7 @@ def run(command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, st
     return Done(said, wall, cpu, most / 1024)
 
 
-def _adopt_orphans() -> None:
+def adopt_orphans() -> None:
     """A JVM outlives the Python that started it by a moment; as our child its CPU is counted."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

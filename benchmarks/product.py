@@ -65,9 +65,11 @@ def project(cores: int, conf: Mapping[str, str], chunks: str) -> str:
     return _PROJECT.replace("CORES", str(cores)).replace("CONF", told).replace("CHUNKS", chunks)
 
 
-def product(name: str, kind: str = "plain") -> str:
+def product(name: str, kind: str = "plain", copy: str = "") -> str:
     """A product file; ``unique`` adds a check of the key, ``full`` a reconciliation and a comparison with before."""
-    return _PRODUCT.replace("NAME", name) + {"plain": "", "unique": _UNIQUE.lstrip("\n"), "full": _FULL}[kind]
+    key = "  key: [day, account]\n"
+    text = _PRODUCT.replace("NAME", name).replace(key, f"{key}  copies: [{copy}]\n" if copy else key)
+    return text + {"plain": "", "unique": _UNIQUE.lstrip("\n"), "full": _FULL}[kind]
 
 
 def in_waves(name: str, size: int) -> str:

@@ -81,6 +81,17 @@ def pay_until_it_ends(world: World, clock: Clock) -> None:
         pay(world.workspace, ACTOR, seconds=60)
 
 
+def in_waves(world: World) -> World:
+    """The same world, whose product is published day by day."""
+    world.client.close()
+    place = world.root / "products/sales.yaml"
+    place.write_text(place.read_text().replace("rollback_window: 30d}", "rollback_window: 30d, waves: {size: 1}}"))
+    held = table(world)
+    world.open()
+    copies(world).tables["pg", "shop.sales"] = held
+    return world
+
+
 # ------------------------------------------------------------------------------------------------ what is delivered
 
 
@@ -95,15 +106,22 @@ def test_the_copy_holds_what_was_published_and_then_what_was_restored(make: Make
     assert table(world).staging == {}
 
 
+def test_rows_that_are_lost_on_the_way_are_noticed_before_anything_is_locked(make: Make) -> None:
+    """Fewer rows in staging than in the lake: nothing is written, and they are still owed."""
+    world = make(days=1)
+    with arm("copy.after_load", lambda: next(iter(table(world).staging.values())).pop()):
+        world.to("published")
+    [item] = items(world)
+    assert (item.state, item.last_error) == (
+        ItemState.OWED,
+        "pg:shop.sales: expected 3 rows to be loaded, found 2",
+    )
+    assert (rows(world), table(world).staging) == ([], {})
+
+
 def test_each_wave_is_delivered_with_its_publication(make: Make) -> None:
     """A wave that is out is in the copy before the next one is released."""
-    world = make(days=3, more="")
-    world.client.close()
-    place = world.root / "products/sales.yaml"
-    place.write_text(place.read_text().replace("rollback_window: 30d}", "rollback_window: 30d, waves: {size: 1}}"))
-    held = table(world)
-    world.open()
-    copies(world).tables["pg", "shop.sales"] = held
+    world = in_waves(make(days=3))
     run = world.to("validated")
     seen = []
     for _ in world.days:
@@ -157,6 +175,39 @@ def test_a_rolled_back_publication_never_reaches_the_copy(make: Make, clock: Clo
     first, second = items(world)
     assert (first.state, second.state) == (ItemState.PAID, ItemState.PAID)
     assert first.result == {"absorbed_by": second.key}
+
+
+def test_waves_that_a_warehouse_missed_are_delivered_as_they_are_accepted(make: Make, clock: Clock) -> None:
+    """Three waves went out and one of them was rolled back: each partition gets its newest state, and no other."""
+    world = in_waves(make(days=3))
+    copies(world).down = "pg cannot be reached"
+    run = world.to("validated")
+    for _ in world.days:
+        world.client.publish(run, as_="bo")
+    world.client.rollback(run, partitions=world.days[1], reason="wrong rates", as_="bo")
+    copies(world).down = ""
+    seen: list[Any] = []
+    with arm("copy.after_commit", lambda: seen.extend(rows(world))):
+        pay_until_it_ends(world, clock)
+    wanted = sorted([*world.expected((world.days[0], world.days[2])), *world.wrong(world.days[1:2])])
+    assert rows(world) == wanted
+    assert set(seen) == set(wanted)
+    assert {one.state for one in items(world)} == {ItemState.PAID}
+
+
+def test_a_run_that_was_superseded_meanwhile_is_not_delivered(make: Make, clock: Clock) -> None:
+    """The warehouse was down during both: it gets the newer one, once."""
+    world = make(days=1)
+    copies(world).down = "pg cannot be reached"
+    world.to("published")
+    world.to("published")
+    copies(world).down = ""
+    pay_until_it_ends(world, clock)
+    first, second = items(world)
+    assert first.result == {"absorbed_by": second.key}
+    done = [one.publication for one, state in table(world).markers.items() if state is MarkerState.DONE]
+    assert done == [second.pub_id]
+    assert rows(world) == world.expected()
 
 
 def test_an_item_that_failed_for_good_does_not_hold_up_a_later_one(make: Make, clock: Clock) -> None:

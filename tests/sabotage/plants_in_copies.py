@@ -12,6 +12,7 @@ FITS = "tests/unit/model/copy/test_resolution.py::test_"
 COMPARED = "tests/protocol/test_copies_check.py::test_"
 REPAIRED = "tests/protocol/test_copy_repairs.py::test_"
 CHECKS = "tests/copies/test_checks.py::test_"
+ACCIDENTS = "tests/copies/test_accidents.py::test_"
 ICEBERG = "tests/copies/test_kill_copies.py::test_"
 STATEMENTS = "engines/copies/postgres_statements.py"
 ENGINE = "engines/copies/postgres_copies.py"
@@ -91,6 +92,20 @@ IN_COPIES = (
         (f"{CONTRACT}a_delivery_in_between_is_no_foreign_change",),
     ),
     # ------------------------------------------------------------------------------------------ rows that are there
+    Plant(
+        "rows that were loaded are not counted",
+        DELIVERY,
+        "        if loaded != (wanted_rows := sum(one.rows for one in measured.values())):\n",
+        "        if (wanted_rows := sum(one.rows for one in measured.values())) < 0:\n",
+        (f"{OWED}rows_that_are_lost_on_the_way_are_noticed_before_anything_is_locked",),
+    ),
+    Plant(
+        "hashes depend on how a database writes dates",
+        "engines/copies/postgres_session.py",
+        "            conn.execute(\"SET DateStyle = 'ISO'\")\n",
+        "",
+        (f"{ACCIDENTS}settings_of_the_database_change_no_row_and_no_hash",),
+    ),
     Plant(
         "rows that reached the copy are not counted",
         ENGINE,

@@ -52,9 +52,10 @@ class PostgresServer:
     programs: Path
     directory: Path
     port: int
+    settings: tuple[str, ...] = _SETTINGS
 
     @classmethod
-    def start(cls, directory: Path | None = None) -> Self:
+    def start(cls, directory: Path | None = None, settings: tuple[str, ...] = _SETTINGS) -> Self:
         """Make the data below ``directory`` (a fresh one by default) and start the server."""
         programs = server_programs()
         if programs is None:
@@ -63,7 +64,7 @@ class PostgresServer:
         directory.mkdir(parents=True, exist_ok=True)
         if os.getuid() == 0:
             shutil.chown(directory, "postgres", "postgres")
-        server = cls(programs, directory, free_port())
+        server = cls(programs, directory, free_port(), settings)
         server._run(
             "initdb", "-D", str(server.data), "-A", "trust", "-U", _ROLE, "--no-sync", "-E", "UTF8", "--locale=C"
         )
@@ -105,7 +106,7 @@ class PostgresServer:
 
     def start_again(self) -> None:
         """Start a stopped server; returns when it accepts connections."""
-        options = " ".join(f"-c {setting}" for setting in (*_SETTINGS, f"port={self.port}"))
+        options = " ".join(f"-c {setting}" for setting in (*self.settings, f"port={self.port}"))
         self._run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.directory / "log"), "-o", options, "start")
 
     def stop(self, mode: Literal["smart", "fast", "immediate"] = "fast") -> None:

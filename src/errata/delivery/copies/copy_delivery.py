@@ -45,7 +45,7 @@ from errata.model.copy.marker import (
     expect_contents,
     list_undelivered,
 )
-from errata.model.copy.refusals import refuse_content
+from errata.model.copy.refusals import refuse_content, refuse_count
 from errata.model.copy.repair import find_delivered_since, find_moved, read_repair
 from errata.model.copy.table import CopyTable, find_attempt, name_staging
 from errata.model.partition import format_partition_list, format_ranges
@@ -177,14 +177,12 @@ class _Delivery:
                 self.copies.drop_staging(self.copy, staging)
 
     def stage(self, wanted: Mapping[str, AcceptedPartition], delivered: Mapping[str, Delivered]) -> Swap:
-        """Load the accepted rows, and compare them with those of the lake before anything is locked."""
+        """Load the accepted rows and count them; the swap compares their content where it matters, in the copy."""
         staging = name_staging(self.copy, self.marker.publication, self.marker.attempt)
         rows = open_accepted_rows(self.workspace.engines.lake_rows, self.copy, self.item.table, wanted)
-        self.copies.load(self.copy, staging, rows)
-        measured = rows.measure()
-        found = self.copies.measure(self.copy, None, staging=staging)
-        if differing := find_differing(measured, found, self.copy.tolerance):
-            raise refuse_content(self.copy, differing)
+        loaded, measured = self.copies.load(self.copy, staging, rows), rows.measure()
+        if loaded != (wanted_rows := sum(one.rows for one in measured.values())):
+            raise refuse_count(self.copy, "loaded", loaded, wanted_rows)
         contents = {name: Content(one.sequence, measured.get(name, EMPTY)) for name, one in wanted.items()}
         recorded = {name: delivered[name] for name in wanted if name in delivered}
         return Swap(self.marker, staging, contents, expect_contents(tuple(wanted), recorded), recorded)
@@ -203,10 +201,11 @@ class _Delivery:
     def finish(
         self, receipt: Receipt, wanted: Mapping[str, AcceptedPartition], delivered: Mapping[str, Delivered]
     ) -> dict[str, Any]:
-        """Read back what is there now, drop staging, and describe it all for the record."""
-        measured = {name: one.checksum for name, one in receipt.partitions.items()}
-        found = self.copies.measure(self.copy, measured)
-        since = find_differing(measured, found, self.copy.tolerance)
+        """Read back what is there now, unless it is known, drop staging, and describe it all for the record."""
+        since: tuple[str, ...] = ()
+        if not receipt.is_exclusive:
+            measured = {name: one.checksum for name, one in receipt.partitions.items()}
+            since = find_differing(measured, self.copies.measure(self.copy, measured), self.copy.tolerance)
         self.copies.drop_staging(self.copy, name_staging(self.copy, receipt.marker.publication, receipt.marker.attempt))
         already = {name: one.content for name, one in delivered.items() if name not in wanted}
         told = receipt.to_dict() | self.describe_contents({**already, **receipt.partitions})

@@ -119,7 +119,8 @@ class PostgresCopies:
             session.record(swap.marker, swap.contents)
             failpoint("copy.before_commit")
         failpoint("copy.after_commit")
-        return Receipt(swap.marker, dict(swap.contents), removed, written, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        return Receipt(swap.marker, dict(swap.contents), removed, written, seconds, is_exclusive=True)
 
     def accept(self, copy: CopyTable, marker: Marker, contents: Mapping[str, Content]) -> None:
         """See the port."""

@@ -57,6 +57,7 @@ def open_session(warehouse: str, uri: str) -> Iterator[psycopg.Connection[Any]]:
             # texts of statements are built with these in mind
             conn.execute("SET TIME ZONE 'UTC'")
             conn.execute("SET standard_conforming_strings = on")
+            conn.execute("SET DateStyle = 'ISO'")
             yield conn
     except psycopg.Error as error:
         raise translate_error(warehouse, error) from None

@@ -44,6 +44,7 @@ class Receipt:
     foreign: Mapping[str, str] = field(default_factory=dict)
     """Partitions that someone else wrote during the swap, and how it was found; where others cannot be kept out."""
     unchecked: tuple[str, ...] = ()  # what of this could not be looked at, and why
+    is_exclusive: bool = False  # others were kept out, so that what was compared before the commit is what it left
 
     def to_dict(self) -> dict[str, Any]:
         """As it is put on record, without the contents of partitions, which may be many."""

@@ -54,6 +54,8 @@ def build_partition_text(dialect: Dialect, copy: CopyTable) -> str:
         # the cast changes nothing; the emulator needs to know the type to use the format
         casts = {"date": f"{column}::date", "timestamp": f"{column}::timestamp_ntz"}
         column = casts.get(kind, f"convert_timezone('UTC', {column})")
+    elif kind == "date" and copy.grain is Grain.DAY:
+        return f"{column}::text"
     elif kind == "timestamptz":
         column = f"{column} at time zone 'UTC'"
     function = "to_char" if dialect is Dialect.POSTGRES else "to_varchar"

@@ -6,7 +6,8 @@ sums of the two unsigned 64-bit halves of their hashes, so that order does not m
 counts twice. This finds accidents; it does not stop someone who computes rows with a wanted sum.
 
 Spark has to run with ANSI mode, without which it writes a decimal zero as ``0E-18``, and in UTC, which a timestamp
-without zone is taken for. PostgreSQL has to be version 14 or newer, where ``extract`` is exact.
+without zone is taken for. PostgreSQL has to be version 14 or newer, where ``extract`` is exact, and write dates in the
+ISO style.
 
 >>> write_row_text(("int", "string", "boolean"), (7, "né", None))
 '1:72:néN'
@@ -185,9 +186,12 @@ def build_sums_query(
     for number, value in enumerate(doubles):
         outer += [f"sum({_cast_double(dialect, value)}) as sum{number}", f"count({value}) as count{number}"]
     where = f" where {condition}" if condition else ""
+    # PostgreSQL would put the inner expressions wherever they are used, and write and hash each row several times
+    fence = " offset 0" if dialect is Dialect.POSTGRES else ""
     # names are quoted, conditions are built from typed values
-    written = f"select {', '.join(inner)} from {source}{where}"  # noqa: S608
-    return f"select {', '.join(outer)} from (select {', '.join(hashed)} from ({written}) w) r group by part"  # noqa: S608
+    written = f"select {', '.join(inner)} from {source}{where}{fence}"  # noqa: S608
+    rows = f"select {', '.join(hashed)} from ({written}) w{fence}"  # noqa: S608
+    return f"select {', '.join(outer)} from ({rows}) r group by part"  # noqa: S608
 
 
 def quote_name(dialect: Dialect, name: str) -> str:
@@ -220,7 +224,7 @@ def _build_value(dialect: Dialect, column: ComparedColumn) -> str:
         case "date":
             spark, postgres, snowflake = (
                 f"date_format({name}, 'yyyy-MM-dd')",
-                f"to_char({name},'YYYY-MM-DD')",
+                f"{name}::text",
                 f"to_varchar({name},'YYYY-MM-DD')",
             )
         case "timestamp" | "timestamptz":
@@ -249,8 +253,9 @@ def _build_half_sum(dialect: Dialect, first: int) -> str:
     if dialect is Dialect.SPARK:
         return f"sum(cast(conv(substr(h, {first}, 16), 16, 10) as decimal(20,0)))"
     if dialect is Dialect.POSTGRES:
-        words = (f"('x'||lpad(substr(h,{start},8),16,'0'))::bit(64)::bigint" for start in (first, first + 8))
-        return "sum({}::numeric*4294967296+{})".format(*words)
+        # a whole number of 64 bits has a sign: those below zero are too small by two to the power of 64
+        half = f"('x'||substr(h,{first},16))::bit(64)::bigint"
+        return f"sum({half})+count(*) filter (where substr(h,{first},1) collate \"C\">='8')*18446744073709551616"
     # Snowflake's functions for this are missing in the emulator that the tests run on, so the digits are decoded one by
     # one. The cast is inside the sum: the emulator adds anything else as floating-point numbers.
     quarters = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -62,9 +63,16 @@ class IcebergRows:
     def batches(self, without: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         """See the port."""
         left, counted = frozenset(without), BatchChecksums(self.copy)
-        for batch in self._read_files(lambda path: path not in left):
-            counted.add(batch)
-            yield batch
+        # a batch is counted while the warehouse takes it; not more than one, so that memory stays bounded
+        with ThreadPoolExecutor(1) as pool:
+            adding: Future[None] | None = None
+            for batch in self._read_files(lambda path: path not in left):
+                if adding is not None:
+                    adding.result()
+                adding = pool.submit(counted.add, batch)
+                yield batch
+            if adding is not None:
+                adding.result()
         self._counted, self._left = counted, left
 
     def files(self) -> tuple[LakeFile, ...]:
