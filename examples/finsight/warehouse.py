@@ -50,6 +50,9 @@ class Warehouse(Protocol):
     def declare(self, project: Path) -> tuple[str, str]:
         """The warehouse as errata.yaml declares it, and its copy as the product file does."""
 
+    def answers(self) -> bool:
+        """Whether it accepts connections."""
+
     def load(self, files: Sequence[str]) -> int:
         """Load Parquet files of the lake, as a nightly job does; returns the number of rows in the table."""
 
@@ -61,11 +64,13 @@ class Warehouse(Protocol):
 
 
 @contextmanager
-def open_warehouse(kind: str = AUTO, say: Callable[[str], None] = print) -> Iterator[Warehouse | None]:
+def open_warehouse(
+    kind: str = AUTO, say: Callable[[str], None] = print, *, debian: Path = DEBIAN, emulator: Path = EMULATOR
+) -> Iterator[Warehouse | None]:
     """Start the first kind of server that is here; None, and a sentence, if there is none. Stopped with the block."""
     starts: dict[str, Callable[[], AbstractContextManager[Warehouse]]] = {
-        POSTGRES: start_postgres,
-        SNOWFLAKE: start_emulator,
+        POSTGRES: lambda: start_postgres(debian),
+        SNOWFLAKE: lambda: start_emulator(emulator),
     }
     wanted = [] if kind == NONE else list(starts) if kind == AUTO else [kind]
     reasons: list[str] = []
@@ -256,7 +261,7 @@ class Emulated:
     def load(self, files: Sequence[str]) -> int:
         """See the protocol."""
         with tempfile.TemporaryDirectory(prefix="finsight-load-") as directory:
-            path = Path(directory) / "revenue.parquet"
+            path = Path(directory) / f"{Path(directory).name}.parquet"  # Snowflake loads no file of the same name twice
             copy_revenue(files, path, "parquet")
             self._execute(
                 f"put 'file://{path}' @NIGHTLY auto_compress = false",
@@ -364,3 +369,12 @@ def find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def main() -> int:
+    """Exit code 0 if PostgreSQL's server programs are here, 1 if the emulator is needed."""
+    return 0 if find_postgres_programs() else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
