@@ -11,7 +11,7 @@ from errata.text.escape import require_one_line
 
 if TYPE_CHECKING:
     from errata.views.consumers import ConfirmView, ConsumersView
-    from errata.views.copies import BaselineView
+    from errata.views.copies import BaselineView, CopiesCheckView
     from errata.views.outbox import DeliverView, OutboxDecisionView, OutboxView
     from errata.views.readiness import HoldView, ReadyView
 
@@ -113,3 +113,12 @@ class Consumers(OpenProject):
         return consumers.baseline.accept_baseline(
             self._workspace, self._actor(as_), product, partitions, copy=copy, reason=said
         )
+
+    def check_copies(
+        self, product: str, start: str | None = None, end: str | None = None, *, partitions: Partitions = None
+    ) -> CopiesCheckView:
+        """Compare each copy of a product with the lake: these partitions, or all that were delivered. Only reads.
+
+        Example: [one.partition for copy in client.check_copies("fin.daily_revenue").copies for one in copy.differing]
+        """
+        return consumers.copies.check_copies(self._workspace, product, start, end, partitions)

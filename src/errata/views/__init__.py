@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         LedgerView,
         ListedView,
     )
-    from errata.views.copies import BaselineView, CopyLine
+    from errata.views.copies import BaselineView, CopiesCheckView, CopyLine
     from errata.views.history import (
         AcceptedSpan,
         CommitsView,
@@ -78,6 +78,7 @@ __all__ = [
     "CleanupView",
     "CommitView",
     "CommitsView",
+    "CopiesCheckView",
     "CopyLine",
     "CostView",
     "DarkView",
@@ -142,7 +143,7 @@ __all__ = [
 _NAMES = {
     "approval": ("ApprovalView", "BreakGlassView", "DecisionView", "QuorumView", "ReleasedView", "ReleaseView"),
     "audit": ("AuditView", "CleanupView", "ErasedView", "HeadsView", "HeadView", "KeyView", "LedgerView", "ListedView"),
-    "copies": ("BaselineView", "CopyLine"),
+    "copies": ("BaselineView", "CopiesCheckView", "CopyLine"),
     "history": ("AcceptedSpan", "CommitsView", "CommitView", "HistoryView", "RowHistoryView", "RunsView", "WhyView"),
     "runbook": ("NoteView", "RunbookView"),
     "impact": ("DbtModelView", "ExposureView", "ImpactView", "ReadingView", "TellView", "TouchedView"),

@@ -1,4 +1,4 @@
-"""Copies of a product in warehouses, and what they hold before their first delivery. Pure."""
+"""Copies of a product in warehouses: what is delivered, what they hold, and how it compares with the lake. Pure."""
 
 from __future__ import annotations
 
@@ -58,4 +58,40 @@ class BaselineView:
     is_accepted: bool  # False: shown only, because no reason was given
     reason: str = ""
     retried: tuple[str, ...] = ()  # failed items that are tried again
+    next: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingPartition:
+    """A partition whose rows in a copy are not those of the lake."""
+
+    partition: str
+    lake_rows: int
+    copy_rows: int
+    why: str  # changed: somebody else wrote the copy | undelivered: what is accepted has not reached it
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCopy:
+    """One copy, compared with the lake at one snapshot."""
+
+    warehouse: str
+    table: str
+    checked_count: int = 0  # partitions that were compared
+    differing: tuple[DifferingPartition, ...] = ()
+    moved_on: tuple[str, ...] = ()  # the lake holds other rows than were delivered; not compared
+    unknown: tuple[str, ...] = ()  # asked for, but neither a delivery nor a baseline covers them
+    waived_by: str | None = None  # who decided to leave something of it undelivered
+    error: str | None = None  # why it could not be compared
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesCheckView:
+    """The copies of a product, compared with the lake."""
+
+    product: str
+    grain: str
+    snapshot_id: str | None  # of main; None: the table has none
+    copies: tuple[CheckedCopy, ...]
+    ok: bool  # every copy was compared, and none differs
     next: tuple[str, ...] = ()

@@ -64,6 +64,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "acknowledge": samples.acknowledged,
     "show_hold": samples.hold,
     "baseline": samples.baseline,
+    "check_copies": samples.copies_check,
     "late": samples.late,
     "runbook": samples.runbook,
     "note": samples.note,

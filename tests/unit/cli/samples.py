@@ -85,7 +85,15 @@ from errata.views import (
 from errata.views.audit import ForeignCommitView, GapsView, GapView, ProductGapsView
 from errata.views.checks import CheckResult
 from errata.views.consumers import ConfirmView, ConsumerEffectView, ConsumersView
-from errata.views.copies import BaselineCopy, BaselinePartition, BaselineView, CopyLine
+from errata.views.copies import (
+    BaselineCopy,
+    BaselinePartition,
+    BaselineView,
+    CheckedCopy,
+    CopiesCheckView,
+    CopyLine,
+    DifferingPartition,
+)
 from errata.views.diff import DiffView
 from errata.views.late import (
     LateProductView,
@@ -1030,6 +1038,24 @@ def baseline(*, is_accepted: bool = False) -> BaselineView:
         "fin.daily_revenue", "day", "7720003344556677889", (BaselineCopy("pg", "fin.daily_revenue", tuple(parts)),),
         is_accepted=is_accepted, reason="loaded by the old job" if is_accepted else "",
         retried=("19",) if is_accepted else (), next=(step if is_accepted else f'{step} --baseline --reason "…"',),
+    )  # fmt: skip
+
+
+def copies_check() -> CopiesCheckView:
+    """Copies that are fine, changed by others, behind, and out of reach."""
+    found = days("2026-01-13", 3)
+    changed = DifferingPartition(found[1], 4_680, 4_679, "changed")
+    return CopiesCheckView(
+        "fin.daily_revenue", "day", "7720003344556677889",
+        (
+            CheckedCopy("pg", "fin.daily_revenue", 44, moved_on=("2026-02-14",)),
+            CheckedCopy("snow", "DAILY_REVENUE", 45, (changed,), unknown=("2026-03-01",)),
+            CheckedCopy("bi", "daily", 45, (DifferingPartition(found[2], 4_680, 0, "undelivered"),), waived_by="bo"),
+            CheckedCopy("old", "daily", error="old cannot be reached: TimedOut"),
+        ),
+        ok=False,
+        next=("errata deliver fin.daily_revenue",
+              'errata plan fin.daily_revenue --kind repair --copies --partitions 2026-01-14 --reason "…"'),
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ NAMES = (
     *("ledger create", "ledger roles"),
     *("evidence export", "evidence verify"),
     *("live check", "live write"),
-    *("consumers check", "consumers confirm"),
+    *("consumers check", "consumers confirm", "copies check"),
     *("standing show", "standing approve", "standing revoke"),
     *("outbox list", "outbox retry", "outbox waive"),
 )

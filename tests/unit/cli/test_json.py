@@ -60,6 +60,7 @@ PROMISED: dict[tuple[str, ...], set[str]] = {
     ("ready", "t"): {"ready", "partitions"},
     ("ack", "r", "c"): {"hold_id", "run_id", "consumer", "state", "until", "acknowledged_by"},
     ("deliver",): {"ok", "paid", "items", "warnings", "seconds"},
+    ("copies", "check", "fin.daily_revenue"): {"product", "grain", "snapshot_id", "copies", "ok", "next"},
     ("deliver", "fin.daily_revenue", "--baseline"): {"product", "grain", "copies", "is_accepted", "next"},
     ("standing", "show"): {"standing"},
     ("standing", "approve", "p", "--change", "rows=5%", "--digest", "a" * 64): {"digest", "counts", "why", "changes"},

@@ -324,6 +324,7 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "status-holds": (("status", RUN), {"status": samples.holding_status()}),
     "deliver": (("deliver",), {}),
     "deliver-paid": (("deliver",), {"deliver": samples.delivery(ok=True)}),
+    "copies-check": (("copies", "check", "fin.daily_revenue"), {}),
     "deliver-baseline": (("deliver", "fin.daily_revenue", "--baseline"), {}),
     "deliver-baseline-accepted": (
         ("deliver", "fin.daily_revenue", "--baseline", "--reason", "loaded by the old job"),

@@ -25,7 +25,7 @@ SAME_CONCEPT = {
     "history", "holds",
     "impact",
     "jars",
-    "lake_rows", "late", "ledger", "live", "live_writes",
+    "lake_rows", "late", "ledger", "linked_tables", "live", "live_writes",
     "measure",
     "note",
     "outbox",

@@ -6,6 +6,7 @@
     accepted_rows      what is accepted now, partition by partition, and its rows
     copy_delivery      pay ``copy``: settle earlier attempts, load, swap, read back
     linked_tables      pay ``copy`` for a table that reads the lake's own metadata
+    lake_comparison    compare the lake with each copy
     baseline           accept what a copy holds before its first delivery
     run_copies         what status says about the copies of a run
 """

@@ -7,6 +7,7 @@ partition_scope   partitions of a copy in SQL
 column_types  which column of a warehouse can hold every value of a type of the lake
 row_text      the text and the hash of a row, equal in Python, Spark, PostgreSQL and Snowflake
 checksum      what the rows of a partition are compared by
+comparison    whether a partition of a copy holds what is accepted
 measure       checksums of rows in Python
 marker        who may replace rows of a copy, and what its partitions hold
 delivery      one replacement of partitions, and its receipt

@@ -23,7 +23,7 @@ class Copy:
     mode: Annotated[
         str,
         OneOf(REPLACE, REFRESH),
-        Key("refresh: a table of Snowflake that reads the lake's own metadata, which is told to read it again."),
+        Key("refresh: a table of Snowflake that reads the lake's own metadata; it only has to be refreshed."),
     ] = REPLACE
     partition: Annotated[Column | None, Key("Column of the copy with the partitions (default: the target's).")] = None
     columns: Annotated[

@@ -1,4 +1,4 @@
-"""Commands about consumers: ready, ack, consumers, deliver, outbox."""
+"""Commands about consumers: ready, ack, consumers, deliver, copies, outbox."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from errata.cli.app.register import command
 from errata.cli.commands.consumers.acknowledge import acknowledge
 from errata.cli.commands.consumers.check import consumers_check, consumers_confirm
+from errata.cli.commands.consumers.copies import copies_check
 from errata.cli.commands.consumers.deliver import deliver
 from errata.cli.commands.consumers.outbox import outbox_list, outbox_retry, outbox_waive
 from errata.cli.commands.consumers.ready import ready
@@ -34,6 +35,9 @@ def register(app: typer.Typer) -> None:
     command(consumers, "confirm")(consumers_confirm)
     app.add_typer(consumers, name="consumers", rich_help_panel=PANEL)
     command(app, "deliver", PANEL)(deliver)
+    copies = typer.Typer(help="Compare copies in warehouses with the lake.", rich_markup_mode=None)
+    command(copies, "check")(copies_check)
+    app.add_typer(copies, name="copies", rich_help_panel=PANEL)
     outbox = typer.Typer(help="Show what is owed to consumers.", rich_markup_mode=None, cls=_ListByDefault)
     command(outbox, "list")(outbox_list)
     command(outbox, "retry")(outbox_retry)

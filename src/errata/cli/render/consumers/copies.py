@@ -1,4 +1,4 @@
-"""Render copies of a run, and what copies hold before their first delivery. Pure."""
+"""Render copies of a run, and what copies hold, compared with the lake. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from errata.cli.render.throttle import format_partitions
 from errata.text.numbers import format_moment, plural
 
 if TYPE_CHECKING:
-    from errata.views.copies import BaselineCopy, BaselineView, CopyLine
+    from errata.views.copies import BaselineCopy, BaselineView, CheckedCopy, CopiesCheckView, CopyLine
 
 _SIGNS = {"pending": "▶", "delivered": "✓", "failed": "✗", "waived": "!"}
 _SHOWN = 10
@@ -57,3 +57,36 @@ def _render_copy(copy: BaselineCopy, width: int) -> list[str]:
     ]
     more = len(differing) - len(rows)
     return [head, *format_columns(rows, width), *([f"  and {more:,} more"] if more else [])]
+
+
+_WHY = {"changed": "changed by others", "undelivered": "not delivered"}
+
+
+def render_copies_check(view: CopiesCheckView, steps: Sequence[str], width: int) -> list[str]:
+    """Each copy with the partitions that differ, and those that could not be compared."""
+    shown = [f"{view.product} at snapshot {view.snapshot_id or 'none'}"]
+    for copy in view.copies:
+        shown += _render_checked(copy, view.grain, width)
+    return [*shown, *(["", *(f"next: {step}" for step in steps)] if steps else [])]
+
+
+def _render_checked(copy: CheckedCopy, grain: str, width: int) -> list[str]:
+    name = f"{copy.warehouse}:{copy.table}"
+    if copy.error:
+        return [f"✗ {name}   not compared", *wrap(copy.error, width, "      ")]
+    told = f"{plural(len(copy.differing), 'partition')} differ" if len(copy.differing) != 1 else "1 partition differs"
+    head = f"{'✗' if copy.differing else '✓'} {name}   {plural(copy.checked_count, 'partition')} compared"
+    shown = [f"{head}, {told if copy.differing else 'all as in the lake'}"]
+    rows = [
+        [f"    {one.partition}", f"lake {one.lake_rows:,}", f"copy {one.copy_rows:,} rows", _WHY[one.why]]
+        for one in copy.differing[:_SHOWN]
+    ]
+    more = len(copy.differing) - len(rows)
+    shown += [*format_columns(rows, width), *([f"    and {more:,} more"] if more else [])]
+    if copy.waived_by and copy.differing:
+        shown += wrap(f"{copy.waived_by} waived a delivery to it", width, "      ")
+    if copy.moved_on:
+        shown += wrap(f"moved on in the lake, not compared: {format_partitions(grain, copy.moved_on)}", width, "      ")
+    if copy.unknown:
+        shown += wrap(f"never delivered: {format_partitions(grain, copy.unknown)}", width, "      ")
+    return shown
