@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import pytest
+
+from errata.errors import CopyChanged
 from support.copy_world import CopyWorld
 
 Make = Callable[..., CopyWorld]
@@ -25,3 +28,36 @@ def test_a_publication_and_a_rollback_reach_the_copy(make_world: Make) -> None:
     assert world.rows() == sorted(left)
     assert [one.state for one in world.items()] == ["paid", "paid"]
     assert world.staging() == []
+
+
+def test_a_row_that_was_edited_by_hand_is_found_and_repaired(make_world: Make) -> None:
+    """`copies check` names the partition; the approved repair replaces it in one swap; the lake gets no commit."""
+    world = make_world(days=3, history=False)
+    lake = world.lake
+    lake.to("published")
+    before, day = lake.snapshot(), lake.days[1]
+    world.server.execute(f"UPDATE shop.sales SET n = n + 1 WHERE day = '{day}'", database=world.database)
+    [found] = lake.client.check_copies("fin.sales").copies
+    assert [(one.partition, one.why) for one in found.differing] == [(day, "changed")]
+    plan = lake.client.plan("fin.sales", partitions=day, reason="edited by hand", kind="repair", copies=(), as_="ana")
+    lake.client.approve(plan.run_id, digest=plan.digest, as_="bo")
+    assert lake.client.run(plan.run_id, as_="ana").state == "published"
+    assert (world.rows(), lake.snapshot(), world.staging()) == (lake.expected(), before, [])
+    assert lake.client.check_copies("fin.sales").ok
+
+
+def test_an_edit_after_the_approval_is_a_conflict(make_world: Make) -> None:
+    """The repair writes nothing: what it would replace is not what was approved."""
+    world = make_world(days=1, history=False)
+    lake = world.lake
+    lake.to("published")
+    change = "UPDATE shop.sales SET n = n + 1"
+    world.server.execute(change, database=world.database)
+    day = lake.days[0]
+    plan = lake.client.plan("fin.sales", partitions=day, reason="edited by hand", kind="repair", copies=(), as_="ana")
+    lake.client.approve(plan.run_id, digest=plan.digest, as_="bo")
+    world.server.execute(change, database=world.database)
+    before = world.rows()
+    with pytest.raises(CopyChanged):
+        lake.client.run(plan.run_id, as_="ana")
+    assert (world.rows(), world.staging()) == (before, [])

@@ -182,3 +182,18 @@ def test_payers_that_are_killed_one_after_the_other_deliver_once(world: World, e
     states = [row[0] for row in world.execute("select STATE from ERRATA_MARKERS_SALES where PUBLICATION <> ''")]
     assert states.count("done") == len(world.items())
     assert "open" not in states
+
+
+def test_a_row_that_was_edited_by_hand_is_found_and_repaired(world: World) -> None:
+    """`copies check` names the partition; the approved repair replaces it in one swap; the lake gets no commit."""
+    lake = world.lake
+    lake.to("published")
+    before, day = lake.snapshot(), lake.days[1]
+    world.execute(f"update SALES set N = N + 1 where DAY = '{day}'")
+    [found] = lake.client.check_copies("fin.sales").copies
+    assert [(one.partition, one.why) for one in found.differing] == [(day, "changed")]
+    plan = lake.client.plan("fin.sales", partitions=day, reason="edited by hand", kind="repair", copies=(), as_="ana")
+    lake.client.approve(plan.run_id, digest=plan.digest, as_="bo")
+    assert lake.client.run(plan.run_id, as_="ana").state == "published"
+    assert (world.rows(), lake.snapshot()) == (lake.expected(), before)
+    assert lake.client.check_copies("fin.sales").ok

@@ -106,6 +106,17 @@ def test_a_copy_that_was_waived_is_still_reported(make: Make) -> None:
     assert found.waived_by == "bo"
 
 
+def test_a_copy_that_is_behind_differs(make: Make) -> None:
+    """An earlier delivery is there, the newest is not: that is a difference, and no move of the lake."""
+    world = make(days=1)
+    run = world.to("published")
+    world.engines.warehouses.down = "pg cannot be reached"
+    world.client.rollback(run, reason="wrong", as_="bo")
+    world.engines.warehouses.down = ""
+    found = check(world)
+    assert ([one.why for one in found.differing], found.moved_on) == (["undelivered"], ())
+
+
 def test_a_partition_that_was_never_delivered_is_not_judged(make: Make) -> None:
     """Its rows are those of another job."""
     world = make(days=2)

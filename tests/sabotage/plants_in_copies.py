@@ -9,6 +9,8 @@ RACES = "tests/copies/test_races.py::test_"
 LOST = "tests/copies/test_lost_answers.py::test_"
 OWED = "tests/protocol/test_copies.py::test_"
 FITS = "tests/unit/model/copy/test_resolution.py::test_"
+COMPARED = "tests/protocol/test_copies_check.py::test_"
+REPAIRED = "tests/protocol/test_copy_repairs.py::test_"
 CHECKS = "tests/copies/test_checks.py::test_"
 ICEBERG = "tests/copies/test_kill_copies.py::test_"
 STATEMENTS = "engines/copies/postgres_statements.py"
@@ -164,8 +166,8 @@ IN_COPIES = (
     Plant(
         "what was staged is shown although it is no longer accepted",
         DELIVERY,
-        "        if read_acceptance(self.workspace, self.item.table, wanted) != wanted:\n",
-        "        if not wanted:\n",
+        "        now = read_acceptance(self.workspace, self.item.table, wanted)\n",
+        "        now = wanted\n",
         (f"{OWED}what_is_accepted_while_rows_are_loaded_is_what_is_delivered",),
     ),
     Plant(
@@ -181,6 +183,49 @@ IN_COPIES = (
         "delivered[name].shape != self.copy.shape",
         "not delivered[name].shape",
         (f"{OWED}a_copy_with_other_columns_than_at_its_last_delivery_is_not_compared",),
+    ),
+    # ------------------------------------------------------------------------------------------- checks and repairs
+    Plant(
+        "what live jobs wrote in the lake counts as a difference",
+        "model/copy/partition_comparison.py",
+        "            return Comparison.MOVED_ON\n",
+        "            return Comparison.CHANGED\n",
+        (f"{COMPARED}what_live_jobs_wrote_in_the_lake_has_moved_on",),
+    ),
+    Plant(
+        "a copy that was waived counts as moved on",
+        "model/copy/partition_comparison.py",
+        "known.content.sequence < (sequence or 0)",
+        "known.content.sequence < 0",
+        (f"{COMPARED}a_copy_that_is_behind_differs",),
+    ),
+    Plant(
+        "a delivery during a check counts as a difference",
+        "delivery/copies/lake_comparison.py",
+        "Comparison.MOVED_ON if name in overtaken else measured.compare(name)",
+        "measured.compare(name)",
+        (f"{COMPARED}a_delivery_during_the_check_is_no_mismatch",),
+    ),
+    Plant(
+        "a repair replaces whatever the copy holds by then",
+        DELIVERY,
+        "expected={name: one.found for name, one in sealed.items()}",
+        "expected=self.copies.measure(self.copy, sealed)",
+        (f"{REPAIRED}a_change_after_the_plan_is_a_conflict",),
+    ),
+    Plant(
+        "a repair brings back what was accepted when it was planned",
+        DELIVERY,
+        "        if changed := moved or find_delivered_since(sealed, delivered):\n",
+        "        if changed := find_delivered_since(sealed, delivered) and ():\n",
+        (f"{REPAIRED}what_was_published_after_the_plan_is_not_undone",),
+    ),
+    Plant(
+        "a repair that was cancelled is still made",
+        DELIVERY,
+        "        if run.state is not RunState.RUNNING:\n",
+        "        if run.state is RunState.PLANNED:\n",
+        (f"{REPAIRED}a_repair_that_was_cancelled_is_not_made",),
     ),
     # ------------------------------------------------------------------------------------------------------ the rest
     Plant(

@@ -1,7 +1,7 @@
 """The independent checker: reads the ledger database, table metadata and files, and never product code.
 
 I0  every partition of a run is in exactly one chunk that others did not replace; where live won, one later more. A
-    reconciliation computes nothing and has no chunk
+    reconciliation or a repair of copies computes nothing and has no chunk
 I1  at most one adopted attempt per chunk, and a chunk that is done has one
 I2  fences of a chunk are 1, 2, 3 …, and the chunk carries the last
 I4  an adopted snapshot added exactly the rows and files that the ledger says
@@ -13,6 +13,7 @@ I9  digest approved = digest of the manifest = digest published; a member of a c
     that was approved, and has the approval of a member
 I11 every file that a publication added was written before it, by an attempt or by an earlier live commit
 I10 a run of kind attest or reconcile was never approved, released or published, and ends attested or differs
+I16 a repair of copies has no publication, and starts with an approval
 I12 no lock outlives its publication, and every live file is there and has its size
 I14 what is owed: see :mod:`support.outbox_invariants`
 I15 holds: see :mod:`support.hold_invariants`
@@ -121,6 +122,10 @@ def _checks(db: sqlite3.Connection) -> list[str]:
             for table in ("publication", "released", "approval")
             if db.execute(f"SELECT 1 FROM {table} WHERE run_id=?", (run["run_id"],)).fetchone()
         ]
+        is_repair = json.loads(run["content"]).get("kind") == "repair_copies"
+        started = run["state"] in ("running", "publishing", "published")
+        if is_repair and ("publication" in decided or (started and "approval" not in decided)):
+            found.append(f"I16 {run['run_id']} repairs copies, and is {run['state']} with {decided}")
         if is_check and (decided or run["state"] in ("validated", "published", "publishing", "part_published")):
             found.append(f"I10 {run['run_id']} changes nothing, and is {run['state']} with {decided}")
         if not is_check and run["state"] in ("attested", "differs"):
@@ -174,7 +179,7 @@ def _coverage(db: sqlite3.Connection) -> list[str]:
             name for (fact,) in db.execute(rebases, (run["run_id"],)) for name in json.loads(fact)["partitions"]
         )
         have = Counter(name for chunk in chunks for name in json.loads(chunk["partitions"]))
-        computes = json.loads(run["content"]).get("kind") != "reconcile"
+        computes = json.loads(run["content"]).get("kind") not in ("reconcile", "repair_copies")
         if have != (Counter(json.loads(run["partitions"])) + again if computes else Counter()):
             found.append(f"I0 the chunks of {run['run_id']} do not have its partitions once each")
     return found

@@ -76,6 +76,8 @@ class Campaigns(Upkeep):
 
         if restore is not None and kind == "restate":
             kind = "restore"
+        if options.get("copies") is not None and kind in ("restate", "repair"):
+            kind = "repair_copies"
         if stale:
             partitions = plan.stale.find_stale_scope(self._workspace, product, start, end, partitions)
             start = end = None

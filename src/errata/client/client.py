@@ -40,6 +40,7 @@ class Client(LateData, Consumers, Campaigns):
         overrides: Mapping[str, str] | None = None,
         restore: str | None = None,
         expected_rows: str | None = None,
+        copies: Sequence[str] | None = None,
         stale: bool = False,
         dry_run: bool = False,
         explain: bool = False,
@@ -49,8 +50,9 @@ class Client(LateData, Consumers, Campaigns):
 
         ``stale`` plans the stale partitions, of the range or list or of all. ``restore`` is the snapshot, tag or time
         whose content is put back. ``expected_rows`` is the number of rows that the run may write: ``5000``,
-        ``1000..5000``, ``1000..`` or ``..5000``. ``dry_run`` only shows the plan; ``explain`` adds the stages of the
-        run.
+        ``1000..5000``, ``1000..`` or ``..5000``. ``copies`` repairs copies that differ from what is accepted, those of
+        these names or all if empty; nothing is computed, and main is not changed. ``dry_run`` only shows the plan;
+        ``explain`` adds the stages of the run.
 
         Example: run = client.plan("fin.daily_revenue", "2026-01-01", "2026-02-15", reason="FX bug FIN-231", as_="ana")
         """
@@ -58,7 +60,7 @@ class Client(LateData, Consumers, Campaigns):
         request = self._build_request(
             actor, product, start, end, partitions, reason=reason, kind=kind, restore=restore, overrides=overrides,
             stale=stale, order=order, canary=canary, supersede=supersede, prove_determinism=prove_determinism,
-            deadline=deadline, expected_rows=expected_rows,
+            deadline=deadline, expected_rows=expected_rows, copies=None if copies is None else tuple(copies),
         )  # fmt: skip
         view = plan.plan.make_plan(self._workspace, actor, request, dry_run=dry_run)
         return plan.explain.add_stages(view) if explain else view

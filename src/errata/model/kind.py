@@ -18,10 +18,11 @@ class Kind:
     mode: Mode = Mode.BACKFILL
     runs_transform: bool = True
     changes_table: bool = True
+    only_copies: bool = False  # copies in warehouses get what is accepted; nothing is computed, main is not changed
 
 
-ATTEST, BOOTSTRAP, MIGRATE, RECONCILE, RECONSTRUCT, REPLAY, RESTORE = (
-    "attest", "bootstrap", "migrate", "reconcile", "reconstruct", "replay", "restore",
+ATTEST, BOOTSTRAP, MIGRATE, RECONCILE, RECONSTRUCT, REPAIR_COPIES, REPLAY, RESTORE = (
+    "attest", "bootstrap", "migrate", "reconcile", "reconstruct", "repair_copies", "replay", "restore",
 )  # fmt: skip
 
 KINDS: dict[str, Kind] = {
@@ -34,6 +35,7 @@ KINDS: dict[str, Kind] = {
     MIGRATE: Kind(),
     RECONSTRUCT: Kind(),
     RESTORE: Kind(runs_transform=False),
+    REPAIR_COPIES: Kind(runs_transform=False, only_copies=True),
     ATTEST: Kind(mode=Mode.RECONCILIATION, changes_table=False),
     RECONCILE: Kind(mode=Mode.RECONCILIATION, runs_transform=False, changes_table=False),
 }

@@ -14,6 +14,7 @@ from typing import Any
 
 from errata.canonical import LEFT_OUT, digest_of
 from errata.model.approval import ApprovalRules
+from errata.model.copy.repair import CopyRepair
 from errata.model.graph.read_rule import Window, rule_of_pin
 from errata.model.kind import find_kind
 from errata.model.partition import Grain
@@ -247,6 +248,7 @@ class Manifest:
     distribution: tuple[Distribution, ...] = field(default=(), metadata=LEFT_OUT)
     late: Late | None = field(default=None, metadata=LEFT_OUT)  # what the product does about late data
     sinks: Mapping[str, Sink] = field(default_factory=dict, metadata=LEFT_OUT)  # and what this run does with each
+    repairs: tuple[CopyRepair, ...] = field(default=(), metadata=LEFT_OUT)  # of copies; main is not changed
     campaign: str | None = field(default=None, metadata=LEFT_OUT)  # digest of the campaign that it is a member of
 
     @property

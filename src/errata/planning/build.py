@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from errata.canonical import canonical_bytes, sha256
 from errata.model.consumer.effect import StreamState
+from errata.model.copy.repair import CopyRepair
 from errata.model.graph.read_rule import rule_of_input
 from errata.model.kind import RECONCILE, find_kind
 from errata.model.manifest import FORMAT, Chunk, Code, Estimate, Manifest
@@ -98,6 +99,8 @@ def build_plan(
     held: PastTarget | None = None,
     trial: Trial | None = None,
     streams: Mapping[str, StreamState] | None = None,
+    repairs: Sequence[CopyRepair] = (),
+    repaired: Mapping[str, bytes] | None = None,
 ) -> Plan:
     """Check a request against the guardrails and, unless one refuses, seal its manifest."""
     by = parse_deadline(request.deadline, now) if request.deadline else None
@@ -111,10 +114,11 @@ def build_plan(
         request, product, project.limits, partitions, target, inputs, code, expected, now,
         beside=beside or {}, held=held, core_hour_usd=project.core_hour_usd, unknown_runs=unknown_runs,
         is_first_run=is_first_run, trial=trial, consumers=project.list_consumers(product.name),
-        streams=streams or {}, waves=[wave.partitions for wave in group_into_waves(product.target.grain, chunks)],
+        streams=streams or {}, repairs=repairs,
+        waves=[wave.partitions for wave in group_into_waves(product.target.grain, chunks)],
     )  # fmt: skip
-    parts: dict[str, bytes] = {}
-    if request.kind == RECONCILE:
+    parts: dict[str, bytes] = dict(repaired or {})
+    if request.kind == RECONCILE or world.kind.only_copies:
         chunks = ()  # nothing is computed; the estimate counts what the gate reads
     draft = _build_manifest(world, project, ledger_id, chunks, parts)
 
@@ -342,6 +346,7 @@ def _build_manifest(
         manual=product.manual,
         restored=build_restored(world.held, request.restore or "") if world.held else None,
         publish=_build_publish(world),
+        repairs=tuple(world.repairs),
     )
 
 

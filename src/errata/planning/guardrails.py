@@ -38,7 +38,8 @@ def check_guardrails(world: PlanContext) -> tuple[GuardrailResult, ...]:
     """Results of all rules, in order, with overrides applied; an override that was not needed gives a warning."""
     why = {override.rule: override.why for override in world.request.overrides}
     verdicts: list[GuardrailResult] = []
-    applicable = [rule for rule in RULES if world.kind.changes_table or rule not in PROTECTING_RULES]
+    changes_main = world.kind.changes_table and not world.kind.only_copies
+    applicable = [rule for rule in RULES if changes_main or rule not in PROTECTING_RULES]
     for rule in applicable:
         found = list(_RULES[rule](world))
         verdicts += [_apply_override(verdict, why.get(rule)) for verdict in found]

@@ -15,6 +15,7 @@ from errata.gate.rules.rule_check import list_rule_inputs
 from errata.model.kind import ATTEST, BOOTSTRAP, MIGRATE, RECONCILE, RECONSTRUCT, REPLAY
 from errata.model.product import Input, Product, Publish
 from errata.model.side_tables import is_side_table_mode
+from errata.planning.copy_repairs import check_repairs
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.plan_context import PlanContext
 from errata.planning.request import Request
@@ -87,7 +88,9 @@ def to_reconcile_product(product: Product) -> Product:
 
 def check_kind(world: PlanContext) -> Iterator[GuardrailResult]:
     """Check what the kind promises against the tables; kinds that only name a correction promise nothing more."""
-    if not world.kind.changes_table:
+    if world.kind.only_copies:
+        yield from check_repairs(world)
+    elif not world.kind.changes_table:
         yield from _check_checking_kind(world)
     elif world.request.kind == BOOTSTRAP:
         yield _check_bootstrap(world)

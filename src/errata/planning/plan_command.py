@@ -45,6 +45,9 @@ def format_plan_command(
         "--reason": request.reason,
         "--supersede": supersede or request.supersede,
     }
+    if request.copies is not None:
+        given["--kind"] = "repair"
+        words += ["--copies", *(f"--copy {shlex.quote(name)}" for name in request.copies)]
     for option, value in given.items():
         words += [option, shlex.quote(value)] if value else []
     for override in request.overrides:

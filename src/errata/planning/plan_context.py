@@ -8,6 +8,7 @@ from datetime import datetime
 
 from errata.model.consumer.declaration import Consumer
 from errata.model.consumer.effect import StreamState
+from errata.model.copy.repair import CopyRepair
 from errata.model.kind import Kind, find_kind
 from errata.model.manifest import Code, Estimate
 from errata.model.partition import Grain, format_ranges
@@ -49,6 +50,7 @@ class PlanContext:
     trial: Trial | None = None  # the newest trial of this code on record; looked up only where a policy asks for one
     consumers: Sequence[Consumer] = ()
     streams: Mapping[str, StreamState] = field(default_factory=dict)  # of consumers that are streams, by name
+    repairs: Sequence[CopyRepair] = ()  # of copies in warehouses
     waves: Sequence[tuple[str, ...]] = ()  # partitions of each wave, in order
 
     @property

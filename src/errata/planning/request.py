@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from errata.errors import UsageError
-from errata.model.kind import ATTEST, KINDS, find_kind
+from errata.model.kind import ATTEST, KINDS, REPAIR_COPIES, find_kind
 from errata.model.manifest import Override
 from errata.model.partition import (
     NULL,
@@ -69,6 +69,7 @@ class Request:
     prove_determinism: int = 0  # number of sample chunks to compute twice
     deadline: str | None = None  # only a question, never part of the manifest
     restore: str | None = None  # the snapshot, tag or time whose rows are put back
+    copies: tuple[str, ...] | None = None  # names of copies to repair; empty: all that differ
     expected_rows: str | None = None  # of the whole run; in place of the product's policy
 
     def __post_init__(self) -> None:
@@ -83,10 +84,15 @@ class Request:
                 "neither: a restore puts back what the table held at a snapshot, a tag or a time",
                 hint="errata history TABLE PARTITION shows what there is",
             )
+        if (self.kind == REPAIR_COPIES) != (self.copies is not None):
+            raise _usage_error(
+                f"kind {self.kind} {'with' if self.copies is not None else 'without'} --copies was refused; expected "
+                "--kind repair with it: copies get what is accepted, and nothing is computed"
+            )
         kind = find_kind(self.kind)
         if not kind.runs_transform and self.prove_determinism:
             raise _usage_error(f"--prove-determinism was refused; a run of kind {self.kind} computes nothing")
-        if not kind.changes_table and self.canary:
+        if (not kind.changes_table or kind.only_copies) and self.canary:
             raise _usage_error(
                 f"--canary was refused; a run of kind {self.kind} publishes nothing that a canary could protect"
             )

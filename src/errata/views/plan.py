@@ -176,6 +176,8 @@ class PlanView:
     sinks: Mapping[str, str] = field(default_factory=dict, metadata=LEFT_OUT)
     # tables in warehouses that follow, according to the current project files; with what decides about them
     copies: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    # of a repair of copies, what is replaced in each: copy, partitions, copy_rows (now), lake_rows (accepted)
+    repairs: tuple[Mapping[str, Any], ...] = field(default=(), metadata=LEFT_OUT)
     touches: ImpactView | None = None  # what reads the corrected partitions, according to the current project files
 
     @property

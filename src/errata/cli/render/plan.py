@@ -95,7 +95,9 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     kept = "rows; shared files are rewritten" if view.rewrite else "files untouched"
     others = plural(view.untouched_partitions, "other keeps its", "others keep their") + f" {kept}"
     changes = find_kind(view.kind).changes_table
-    if not changes:
+    if view.repairs:
+        yield from _render_repairs(view, width)
+    elif not changes:
         yield from format_labelled(_CHECKED[view.kind], [scope[0], "main is not changed"], width)
     else:
         yield from format_labelled("replaces", [", ".join(scope), others if view.untouched_partitions else ""], width)
@@ -104,7 +106,7 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
         new = ", ".join(f"{name} {kind}" for name, kind in view.new_columns.items())
         told = f"{plural(len(view.new_columns), 'new column')}, which readers see with the publication and not before"
         yield from format_labelled("columns", [new, told], width)
-    if changes:
+    if changes and not view.repairs:
         yield from _render_publication(view, width)
     if view.rewrite:
         yield from format_labelled("rewrites", _describe_rewrite(view.rewrite), width)
@@ -158,6 +160,14 @@ def _render_sinks(view: PlanView, width: int) -> Iterator[str]:
     """What the transform would send elsewhere, and what this run does with it."""
     for n, (name, decision) in enumerate(view.sinks.items()):
         yield from format_labelled("" if n else "sinks", [f"{name} ({decision})"], width)
+
+
+def _render_repairs(view: PlanView, width: int) -> Iterator[str]:
+    """What is replaced in each copy; main is left alone."""
+    for one in view.repairs:
+        rows = f"{plural(one['copy_rows'], 'row')} there now, {plural(one['lake_rows'], 'row')} accepted"
+        told = [one["copy"], format_partitions(view.grain, tuple(one["partitions"])), rows, "main is not changed"]
+        yield from format_labelled("repairs", told, width)
 
 
 def _render_copies(view: PlanView, width: int) -> Iterator[str]:

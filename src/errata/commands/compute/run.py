@@ -16,6 +16,7 @@ from functools import partial
 from errata.approval.permissions import require_role
 from errata.approval.quorum import require_approvals
 from errata.canonical import to_plain
+from errata.commands.compute.repair import repair_copies
 from errata.commands.compute.wave_stream import WaveStream, publish_beside
 from errata.commands.look.run_list import counts_view
 from errata.commands.plan.show import failures_view
@@ -80,6 +81,8 @@ def run_chunks(
         workspace.narrate(f"WARNING: {warning}")
     context = workspace.open_run(run.run_id, actor)
     run = context.run
+    if context.manifest.repairs:
+        return _run_view(workspace, repair_copies(context).run, already=run.state is S.PUBLISHED, started=started)
     refuse_rejected_canary(workspace, run)
     work = _Work(parallel, max_chunks, owner_name, started)
     if publish and len(list_waves(context.manifest)) > 1:

@@ -8,8 +8,8 @@ from errata.delivery.copies.lake_comparison import ComparedPartitions, compare_w
 from errata.errors import ErrataError, NotFound
 from errata.model.consumer.outbox import Effect, ItemState
 from errata.model.copy.checksum import EMPTY
-from errata.model.copy.comparison import DIFFERING, Comparison
 from errata.model.copy.declaration import REFRESH
+from errata.model.copy.partition_comparison import DIFFERING, Comparison
 from errata.model.partition import format_partition_list, sort_oldest_first
 from errata.model.product import Product
 from errata.planning.request import resolve_scope

@@ -12,6 +12,7 @@ from errata.approval.reservations import list_reservations
 from errata.approval.standing import StandingState, add_limits, build_cover
 from errata.canonical import digest_of
 from errata.commands.plan.read_references import read_reference
+from errata.commands.plan.repair import draft_repairs
 from errata.commands.plan.show import plan_view, refused_view
 from errata.delivery.obligations import list_owed_by_plan
 from errata.errors import ErrataError, NotFound, PlanRefused, UsageError
@@ -30,6 +31,8 @@ from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
 from errata.model.run import ACTIVE, WITHOUT_RESULT, AttemptState, ChunkState, RunState
 from errata.planning.build import Plan, build_own_input, build_plan
 from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_tags
+from errata.planning.copy_repairs import NOTHING_RUNS as NOTHING_REPAIRED
+from errata.planning.copy_repairs import to_repair_product
 from errata.planning.estimate import count_busy_seconds, count_worker_cores
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.input_conditions import with_delete_condition, with_row_rules
@@ -194,6 +197,9 @@ def _draft_plan(
         product = to_attest_product(product)
     elif request.kind == RECONCILE:
         product = to_reconcile_product(product)
+    repairs, repaired = draft_repairs(workspace, product, request, target.base_snapshot_id, partitions)
+    if kind.only_copies:
+        product = to_repair_product(product)
     if request.expected_rows is not None:
         product = replace(
             product, checks=with_expected_rows(product.checks, build_expected_rows(request.expected_rows))
@@ -213,7 +219,8 @@ def _draft_plan(
     product = with_delete_condition(with_row_rules(product, inputs))
     code, content = workspace.engines.code(product)
     if not kind.runs_transform:
-        code, content = strip_code(code, NOTHING_RESTORED if held else NOTHING_JUDGED), b""
+        nothing = NOTHING_REPAIRED if kind.only_copies else NOTHING_RESTORED if held else NOTHING_JUDGED
+        code, content = strip_code(code, nothing), b""
     plan = build_plan(
         # a pseudonym, because a name in sealed bytes could never be erased
         replace(request, requester=workspace.ledger.people.alias(request.requester)),
@@ -235,6 +242,8 @@ def _draft_plan(
         held=held,
         trial=find_trial(workspace, product, code),
         streams=read_streams(workspace, product),
+        repairs=repairs,
+        repaired=repaired,
     )
     plan = replace(plan, request=request)
     if plan.manifest is not None:

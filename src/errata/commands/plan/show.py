@@ -11,6 +11,7 @@ from errata.approval.release import find_release_digest, released_view
 from errata.canonical import to_plain
 from errata.commands.look.impact import find_touches
 from errata.gate.rule_changes import read_rule_changes
+from errata.model.copy.repair import CopyRepair
 from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import Chunk, Estimate, InputPin, Manifest, count_untouched_partitions, find_new_partitions
 from errata.model.partition import WHOLE, Grain
@@ -147,9 +148,16 @@ def _manifest_view(
         rewrite=to_plain(manifest.target.rewrite) if manifest.target.rewrite else None,
         rules_changed=read_rule_changes(workspace, manifest),
         sinks={name: f"{sink.kind}: {sink.decision}" for name, sink in manifest.sinks.items()},
-        copies=_list_copies(workspace, manifest.product),
+        copies=() if manifest.repairs else _list_copies(workspace, manifest.product),
+        repairs=tuple(_describe_repair(one) for one in manifest.repairs),
         touches=find_touches(workspace, manifest.product, manifest.partitions),
     )  # fmt: skip
+
+
+def _describe_repair(repair: CopyRepair) -> dict[str, Any]:
+    """What a repair replaces in one copy."""
+    told = {"copy": repair.copy, "partitions": list(repair.partitions), "copy_rows": repair.copy_rows}
+    return told | {"lake_rows": repair.lake_rows}
 
 
 def _list_copies(workspace: Workspace, product: str) -> tuple[str, ...]:

@@ -7,16 +7,19 @@ whatever became of them is then known, and what they delivered is on record in t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from errata.approval.quorum import evaluate_quorum
 from errata.canonical import canonical_bytes
 from errata.delivery.copies.accepted_rows import AcceptedPartition, open_accepted_rows, read_acceptance
 from errata.delivery.copies.declared_copies import find_copy, open_copy
 from errata.delivery.copies.linked_tables import refresh_linked_table
 from errata.delivery.recovery_clock import find_commit_time
 from errata.errors import (
+    ApprovalRefused,
     AttemptLost,
     CopyChanged,
     CopyLocked,
@@ -25,6 +28,7 @@ from errata.errors import (
     ErrataError,
     OutcomeUnknown,
     RunExpired,
+    StateRefused,
 )
 from errata.failpoints import failpoint
 from errata.ledger import OutboxItem
@@ -42,12 +46,16 @@ from errata.model.copy.marker import (
     list_undelivered,
 )
 from errata.model.copy.refusals import refuse_content
+from errata.model.copy.repair import find_delivered_since, find_moved, read_repair
 from errata.model.copy.table import CopyTable, find_attempt, name_staging
 from errata.model.partition import format_partition_list, format_ranges
+from errata.model.run import RunState
 from errata.ports.copies import WarehouseCopies
 from errata.workspace import Workspace
 
 CODE, PARTITIONS, BLOCKED = "code", "partitions", "blocked_by"
+REPAIR = "repair"
+"""Key of an item's payload: the sealed part of a planned repair."""
 _SHOWN = 3
 _LOCKED_SECONDS = 5.0
 """How long another session that has a lock is given at least before the next attempt."""
@@ -63,7 +71,7 @@ def deliver_copy(workspace: Workspace, actor: Actor, item: OutboxItem) -> Paymen
     copy = open_copy(workspace, product, declared)
     delivery = _Delivery(workspace, item, copy, workspace.engines.copies(copy.warehouse))
     try:
-        return delivery.pay()
+        return delivery.repair() if REPAIR in item.payload else delivery.pay()
     except CopyChanged as refused:
         delivery.end_attempt()
         return delivery.describe_change(refused)
@@ -106,9 +114,48 @@ class _Delivery:
             return Paid(self.describe_delivered(delivered))
         if others := sorted(name for name in wanted if name in delivered and delivered[name].shape != self.copy.shape):
             return self.describe_other_shape(others)
+        return self.replace_rows(self.stage(wanted, delivered), wanted, delivered)
+
+    def repair(self) -> Payment:
+        """Replace what an approved plan names, if everything is as it was when it was sealed."""
+        self.settle_earlier_attempts()
+        run = self.workspace.ledger.runs.get(self.item.run_id)
+        sealed = read_repair(json.loads(self.workspace.ledger.parts.get(self.item.payload[REPAIR])))
+        delivered = self.copies.read_delivered(self.copy, sealed)
+        if {one.marker.publication for one in delivered.values()} == {self.marker.publication}:
+            return Paid(self.describe_delivered(delivered))
+        if run.state is not RunState.RUNNING:
+            return Failed(f"{run.run_id} is {run.state}: its repair is not made any more", {CODE: StateRefused.code})
+        manifest = self.workspace.ledger.runs.manifest(run.run_id)
+        if missing := evaluate_quorum(self.workspace, run, manifest).missing:
+            return Failed(f"{run.run_id} is not approved any more: {'; '.join(missing)}", {CODE: ApprovalRefused.code})
+        accepted = read_acceptance(self.workspace, self.item.table, sealed)
+        moved = find_moved(sealed, {name: one.sequence for name, one in accepted.items()})
+        if changed := moved or find_delivered_since(sealed, delivered):
+            why = "published or rolled back" if moved else "delivered to"
+            shown = format_ranges(self.copy.grain, changed, _SHOWN)
+            progress = {CODE: CopyChanged.code, PARTITIONS: list(changed)}
+            return Failed(f"{self.copy.name}: {shown} was {why} since the plan", progress)
+        wanted = {
+            name: AcceptedPartition(one.accepted.sequence, one.snapshot_id, one.publication)
+            for name, one in sealed.items()
+        }
         swap = self.stage(wanted, delivered)
+        planned = {name: one.accepted.checksum for name, one in sealed.items()}
+        staged = {name: one.checksum for name, one in swap.contents.items()}
+        if differing := find_differing(planned, staged, self.copy.tolerance):
+            raise refuse_content(self.copy, differing)
+        # what it held at planning, not what the last delivery left: that is what somebody has changed
+        swap = replace(swap, expected={name: one.found for name, one in sealed.items()})
+        return self.replace_rows(swap, wanted, delivered)
+
+    def replace_rows(
+        self, swap: Swap, wanted: Mapping[str, AcceptedPartition], delivered: Mapping[str, Delivered]
+    ) -> Payment:
+        """Open the marker, look once more at what is accepted, swap, and read back."""
         self.copies.open_marker(self.copy, self.marker)
-        if read_acceptance(self.workspace, self.item.table, wanted) != wanted:
+        now = read_acceptance(self.workspace, self.item.table, wanted)
+        if {name: one.sequence for name, one in now.items()} != {name: one.sequence for name, one in wanted.items()}:
             # published or rolled back while rows were loaded: what is staged is no longer what is accepted
             self.end_attempt()
             return Later(0, {})
@@ -200,6 +247,10 @@ class _Delivery:
     def describe_change(self, refused: CopyChanged) -> Failed:
         """Somebody else wrote the copy, or nobody has accepted what it held before its first delivery."""
         differing = list(refused.fields.get(PARTITIONS, []))
+        if REPAIR in self.item.payload:
+            shown = format_ranges(self.copy.grain, differing, _SHOWN)
+            told = f"{self.copy.name} holds other rows than when the repair was planned, in {shown}"
+            return Failed(told, {CODE: refused.code, PARTITIONS: differing})
         known = self.copies.read_delivered(self.copy, differing)
         told = refused.message
         if not known:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from errata.delivery.copies.declared_copies import open_copy
 from errata.model.copy.checksum import Checksum
-from errata.model.copy.comparison import Comparison, MeasuredCopy
 from errata.model.copy.declaration import Copy
 from errata.model.copy.marker import Delivered
+from errata.model.copy.partition_comparison import Comparison, MeasuredCopy
 from errata.model.copy.table import CopyTable
 from errata.model.partition import sort_oldest_first
 from errata.model.product import Product

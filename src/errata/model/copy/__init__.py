@@ -7,9 +7,10 @@ partition_scope   partitions of a copy in SQL
 column_types  which column of a warehouse can hold every value of a type of the lake
 row_text      the text and the hash of a row, equal in Python, Spark, PostgreSQL and Snowflake
 checksum      what the rows of a partition are compared by
-comparison    whether a partition of a copy holds what is accepted
+partition_comparison   whether a partition of a copy holds what is accepted
 measure       checksums of rows in Python
 marker        who may replace rows of a copy, and what its partitions hold
+repair        a planned repair, as a plan seals it
 delivery      one replacement of partitions, and its receipt
 snowflake_account   how a Snowflake account is reached
 lake_file     whether a data file of the lake may be loaded as it is

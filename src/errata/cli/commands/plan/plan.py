@@ -63,6 +63,11 @@ ExpectedRows = Annotated[
     str | None,
     typer.Option("--expected-rows", metavar="SPAN", help="Rows the run may write: N, A..B, A.. or ..B."),
 ]
+Copies = Annotated[bool, typer.Option("--copies", help="Repair copies that differ from what is accepted.")]
+CopyNames = Annotated[
+    list[str] | None,
+    typer.Option("--copy", metavar="WAREHOUSE:TABLE", help="With --copies: only this copy; repeatable."),
+]
 Stale = Annotated[bool, typer.Option("--stale", help="Plan what is stale, of the range or of all.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Show each stage and what it reads and writes.")]
 Cascade = Annotated[bool, typer.Option("--cascade", help="Also correct every product that reads it.")]
@@ -87,6 +92,8 @@ def plan(
     supersede: Supersede = None,
     override: Overrides = None,
     expected_rows: ExpectedRows = None,
+    copies: Copies = False,
+    copy: CopyNames = None,
     stale: Stale = False,
     cascade: Cascade = False,
     only: Only = None,
@@ -102,6 +109,9 @@ def plan(
 
     --restore runs no transform. Each partition gets the data that the table held at a snapshot, tag or time (see
     `errata history`), through the same gate, approval and release.
+
+    --copies (--kind repair) computes nothing and leaves main alone: `errata run` replaces partitions of copies that
+    `errata copies check` names by what is accepted, if they still hold what they held at planning.
 
     --stale plans the partitions that `errata stale` calls stale, and no others.
 
@@ -125,8 +135,16 @@ def plan(
             hint="errata plan --help",
         )
     overrides = parse_pairs("--override", override)
+    if copy and not copies:
+        raise UsageError("--copy was refused; expected --copies with it", state="nothing was planned")
     if cascade:
-        refuse_options("a plan with --cascade", expected_rows=expected_rows, explain=explain, deadline=deadline)
+        refuse_options(
+            "a plan with --cascade",
+            expected_rows=expected_rows,
+            explain=explain,
+            deadline=deadline,
+            copies=copies or None,
+        )
     elif only is not None or without is not None:
         raise UsageError("--only and --except were refused; expected --cascade with them", state="nothing was planned")
     with session.client() as client:
@@ -156,6 +174,7 @@ def plan(
                 overrides=overrides,
                 restore=restore,
                 expected_rows=expected_rows,
+                copies=tuple(copy or ()) if copies else None,
                 stale=stale,
                 explain=explain,
                 dry_run=dry_run,

@@ -16,7 +16,7 @@ class Comparison(StrEnum):
     SAME = "same"
     CHANGED = "changed"  # somebody else wrote the copy
     UNDELIVERED = "undelivered"  # what is accepted now has not reached the copy
-    MOVED_ON = "moved_on"  # the lake holds other rows than were delivered, so that nothing can be said
+    MOVED_ON = "moved_on"  # the lake holds other rows than were delivered, not compared
     UNKNOWN = "unknown"  # neither a delivery nor a baseline covers it
 
 
@@ -37,8 +37,8 @@ class MeasuredCopy:
     def compare(self, name: str) -> Comparison:
         """Compare one partition.
 
-        What the lake holds now is compared only if it is what was delivered. A copy that lacks what is accepted is told
-        apart by the record, however far the lake has moved on: it is owed, has failed or was waived.
+        What the lake holds now is compared only if it is what was delivered. A copy that lacks what is accepted
+        differs, however far the lake has moved on: it is owed, has failed or was waived.
         """
         known, lake, copy = self.delivered.get(name), self.lake.get(name, EMPTY), self.copy.get(name, EMPTY)
         sequence = self.accepted.get(name)
