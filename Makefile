@@ -31,7 +31,9 @@ setup-dbt: .tools/uv.stamp requirements/dbt.lock ## dbt with DuckDB in an enviro
 
 setup-fakesnow: .tools/fakesnow.stamp ## a Snowflake emulator in an environment of its own, for tests of copies
 
-demo: setup ## replay the FinSight incident from bug to correction, rollback and audit
+demo: setup ## replay the FinSight incident from bug to correction, rollback and audit, in lake and warehouse
+	@# without PostgreSQL the warehouse is an emulator of Snowflake; without that, the demo does without
+	@$(BIN)/python -m examples.finsight.warehouse || $(MAKE) --no-print-directory .tools/connector.stamp || true
 	@$(BIN)/python examples/finsight/demo.py
 
 demo-clv: setup ## correct 1,825 days of customer value year by year, then what follows; with a kill
@@ -124,6 +126,11 @@ LOCKED := --compile-bytecode --python $(BIN)/python --require-hashes --build-con
 .tools/fakesnow.stamp: .tools/uv.stamp requirements/fakesnow.lock
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) .tools/fakesnow
 	$(UV) pip sync --python .tools/fakesnow/bin/python --require-hashes requirements/fakesnow.lock
+	@touch $@
+
+# Snowflake's connector for the users' environment, in the version of the developers' lock.
+.tools/connector.stamp: .tools/packages.stamp .tools/fakesnow.stamp
+	$(UV) pip install --quiet --python $(BIN)/python --constraint requirements/dev.lock snowflake-connector-python
 	@touch $@
 
 .tools/jars.stamp: .tools/errata.stamp $(JARS)

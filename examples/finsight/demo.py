@@ -14,6 +14,7 @@ import re
 import signal
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from typing import Any
 if __name__ == "__main__":  # started as a file: the example is a package of the repository
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
-from examples.finsight import generate, independent, workshop
+from examples.finsight import generate, independent, warehouse, workshop
 from examples.finsight.claims import Claim, print_claims, same
 from examples.finsight.command import Errata
 from examples.finsight.lake import FIRST_DAY, FIXED_ON, TODAY, days
@@ -31,6 +32,7 @@ TABLE = "lake.fin.daily_revenue"
 WRONG = [day.isoformat() for day in days(FIRST_DAY, FIXED_ON)]
 RIGHT = [day.isoformat() for day in days(FIXED_ON, TODAY)]
 ROLLED_BACK = ["2026-01-13", "2026-01-14", "2026-01-15"]
+LOADED = f"{WRONG[0]}..{RIGHT[-1]}"  # days that the nightly job has brought into the warehouse
 SPAN = f"{ROLLED_BACK[0]}..{ROLLED_BACK[-1]}"
 ACCOUNT, DAY, CURRENCY = "A-10035", "2026-01-17", "EUR"
 
@@ -40,6 +42,7 @@ REASON = "FX rates applied inverted by release 2.3.9 (FIN-231)"
 BACK = "Audit of mid-January settlements is still open (FIN-240)"
 AGAIN = "FX correction of mid-January, settlements audited (FIN-231, FIN-240)"
 WARNED = "sum(revenue_usd)"
+NIGHTLY = "loaded by the nightly job until now"
 ACCEPTED = "FIN-231: the FX fix moves revenue by about 18 %"
 
 
@@ -50,10 +53,12 @@ class Demo:
     project: Path
     errata: Errata
     live: workshop.LivePipeline
+    warehouse: warehouse.Warehouse | None = None
     claims: list[Claim] = field(default_factory=list)
     before: independent.Files = field(default_factory=dict)
     replaced: set[str] = field(default_factory=set)  # days that publications and rollbacks replaced
     files_written: tuple[int, int] = (0, 0)  # by publications, as reported and as found on disk
+    copied: list[independent.RevenueRow] = field(default_factory=list)  # the wrong days in the warehouse, as loaded
 
     @property
     def lake(self) -> Path:
@@ -76,6 +81,23 @@ class Demo:
         say(self.number(self.before))
         say(f"Release 2.3.9 divided instead of multiplying: {wrong:,} of {rows:,} rows on {len(WRONG)} days are wrong.")
         say(f"The {len(RIGHT)} days since release 2.4.1 are correct and must not be touched.")
+
+    def the_wrong_copy(self) -> None:
+        """The nightly job has loaded the wrong days into the warehouse; a person accepts that as the beginning."""
+        if self.warehouse is None:
+            return
+        heading("The warehouse has the wrong days too")
+        rows = self.warehouse.load([path for day in WRONG + RIGHT for path in self.before[day]])
+        self.copied = self.warehouse.read(WRONG[0], WRONG[-1])
+        say(f"Its nightly job has loaded {rows:,} rows of {len(WRONG + RIGHT)} days. {self.copied_number()}")
+        say("From now on Errata replaces corrected days there. Bo accepts what the table holds as the beginning:")
+        self.errata.show("bo", "deliver", PRODUCT, "--baseline", "--partitions", LOADED, "--reason", NIGHTLY)
+
+    def copied_number(self) -> str:
+        """The same number as the warehouse has it."""
+        assert self.warehouse is not None
+        (found,) = [row for row in self.warehouse.read(DAY, DAY) if row[1:3] == (ACCOUNT, CURRENCY)]
+        return f"{ACCOUNT} on {DAY} has {found[5]} USD there."
 
     def plan(self, *scope: str, reason: str) -> tuple[str, str]:
         """Plan; returns the run and its digest."""
@@ -104,6 +126,10 @@ class Demo:
         after = independent.files_at(self.lake)
         say(self.number(after))
         self.claims += self.claims_of_publication(difference, published, after)
+        if self.warehouse is not None:
+            say(f"The warehouse followed. {self.copied_number()}")
+            changed = Counter(self.warehouse.read(WRONG[0], WRONG[-1])) - Counter(self.copied)
+            self.claims.append(same("rows corrected in the warehouse", count("changed", difference), changed.total()))
         return run
 
     def accept(self, run: str) -> None:
@@ -125,9 +151,15 @@ class Demo:
         if again["already"]:
             say("The same command again: Errata reports that it is already done, and does nothing.")
         self.replaced |= set(again["partitions"])
+        self.deliver(again)
         reported, found = self.files_written
         self.files_written = (reported + again["data_files_written"], found + len(new))
         return again
+
+    def deliver(self, answer: Any) -> None:
+        """Pay the rest, if the command had no time left to bring its days into the warehouse."""
+        if any(copy["state"] != "delivered" for copy in answer["copies"]):
+            self.errata.show("bo", "deliver", PRODUCT)
 
     def claims_of_publication(self, difference: str, published: Any, after: independent.Files) -> list[Claim]:
         """Claims about the first publication."""
@@ -154,6 +186,12 @@ class Demo:
         self.claims.append(
             same("days rolled back, file for file as before", len(rolled["partitions"]), restored, want=3)
         )
+        if self.warehouse is not None:
+            there, before = (rows_by_day(rows) for rows in (self.warehouse.read(WRONG[0], WRONG[-1]), self.copied))
+            back = sum(1 for day in WRONG if there[day] == before[day])
+            self.claims.append(
+                same("days of the warehouse, row for row as before", len(rolled["partitions"]), back, want=3)
+            )
 
     def correct_again(self) -> None:
         """Correct the three days with a second run."""
@@ -179,6 +217,20 @@ class Demo:
             same("data files written by publish and rollback", reported, found, want=0),
             Claim("live rows kept", f"{len(replaced)} live days replaced",
                   f"{live.rows:,} rows of {live.commits} commits, {lost}", not replaced and not live.problems),
+        ]  # fmt: skip
+
+    def settle_warehouse(self) -> None:
+        """Compare all days that the nightly job loaded with the lake, row for row."""
+        if self.warehouse is None:
+            return
+        lake = independent.revenue_rows(independent.files_at(self.lake), WRONG + RIGHT)
+        found = self.warehouse.read(WRONG[0], RIGHT[-1])
+        owed = len(self.errata.ask("bo", "outbox")["items"])
+        differing, twice = independent.rows_that_differ(lake, found), self.warehouse.count_duplicates()
+        self.claims += [
+            Claim("lake = warehouse", f"{owed} deliveries owed", f"{differing:,} of {len(found):,} rows differ",
+                  not owed and not differing and bool(found)),
+            Claim("duplicates in the warehouse", "every row once", f"{twice:,} keys twice", not twice),
         ]  # fmt: skip
 
     def audit(self) -> None:
@@ -212,6 +264,14 @@ def say(text: str) -> None:
     print(f"  {text}", flush=True)
 
 
+def rows_by_day(rows: list[independent.RevenueRow]) -> dict[str, Counter[independent.RevenueRow]]:
+    """The rows of each day."""
+    found: dict[str, Counter[independent.RevenueRow]] = {}
+    for row in rows:
+        found.setdefault(str(row[0]), Counter())[row] += 1
+    return found
+
+
 def first(pattern: str, text: str) -> str:
     """The first match in a command's output."""
     found = re.search(pattern, text, re.MULTILINE)
@@ -234,20 +294,23 @@ def prepare(project: Path, live: workshop.LivePipeline) -> None:
     live.wait_for(1)
 
 
-def replay(project: Path, *, timings: bool = False) -> bool:
+def replay(project: Path, kind: str = warehouse.AUTO, *, timings: bool = False) -> bool:
     """Run the whole demo; returns whether every claim holds."""
     started = time.monotonic()
-    heading("FinSight's lake")
-    workshop.lay_out(project)
-    with workshop.LivePipeline(project) as live:
-        prepare(project, live)
-        demo = Demo(project, Errata(project), live)
-        demo.the_wrong_number()
-        run = demo.correct()
-        demo.look_and_roll_back(run)
-        demo.correct_again()
-        demo.settle()
-        demo.audit()
+    heading("FinSight's lake and warehouse")
+    with warehouse.open_warehouse(kind, say) as server:
+        workshop.lay_out(project, server)
+        with workshop.LivePipeline(project) as live:
+            prepare(project, live)
+            demo = Demo(project, Errata(project), live, server)
+            demo.the_wrong_number()
+            demo.the_wrong_copy()
+            run = demo.correct()
+            demo.look_and_roll_back(run)
+            demo.correct_again()
+            demo.settle()
+            demo.settle_warehouse()
+            demo.audit()
     print()
     holds = print_claims(demo.claims)
     where = project.relative_to(Path.cwd()) if project.is_relative_to(Path.cwd()) else project
@@ -266,11 +329,13 @@ def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="Replay the FinSight incident.")
     parser.add_argument("--directory", type=Path, default=workshop.ROOT / "build" / "demo" / "finsight")
+    kinds = (warehouse.AUTO, warehouse.POSTGRES, warehouse.SNOWFLAKE, warehouse.NONE)
+    parser.add_argument("--warehouse", choices=kinds, default=warehouse.AUTO, help="the server that has the copy")
     parser.add_argument("--timings", action="store_true", help="print how long each command took")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     try:
-        return 0 if replay(arguments.directory.absolute(), timings=arguments.timings) else 1
+        return 0 if replay(arguments.directory.absolute(), arguments.warehouse, timings=arguments.timings) else 1
     except workshop.DemoError as error:
         print(f"\nThe demo stopped: {error}", file=sys.stderr)
         return 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -25,9 +26,12 @@ REVENUE = "fin.daily_revenue"
 RATES = "ref.fx_rates"
 KEY = "business_date, account_id, currency"
 CONTENT = "gross, fx_rate, revenue_usd, event_count"
+COLUMNS = tuple(f"{KEY}, {CONTENT}".split(", "))
 
 Files = Mapping[str, Mapping[str, int]]
 """Per business date: the paths of its data files, with their row counts."""
+RevenueRow = tuple[str | None, ...]
+"""A row as text, without the lineage columns: what the table in the warehouse has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,32 @@ def difference(before: Files, after: Files, days: Sequence[str]) -> Difference:
             """,  # noqa: S608 - the column names are ours
         )
     return Difference(*row)
+
+
+def copy_revenue(paths: Sequence[str], to: Path, form: str) -> None:
+    """Write what data files hold, without the lineage columns, as one file for a warehouse to load."""
+    with closing(duckdb.connect()) as db:
+        _view(db, "found", paths)
+        where = str(to).replace("'", "''")
+        db.execute(f"COPY (SELECT {', '.join(COLUMNS)} FROM found) TO '{where}' (FORMAT {form})")  # noqa: S608
+
+
+def revenue_rows(files: Files, days: Sequence[str]) -> list[RevenueRow]:
+    """The rows of these days in the lake, without the lineage columns."""
+    with closing(duckdb.connect()) as db:
+        _view(db, "found", _paths(files, days))
+        return db.execute(f"SELECT {as_text()} FROM found").fetchall()  # noqa: S608
+
+
+def as_text() -> str:
+    """Every column as text, in the SQL of lake and warehouse alike."""
+    return ", ".join(f"cast({name} as varchar)" for name in COLUMNS)
+
+
+def rows_that_differ(one: Iterable[RevenueRow], other: Iterable[RevenueRow]) -> int:
+    """How many rows only one of two lists has; a row that one of them has twice counts as well."""
+    left, right = Counter(map(tuple, one)), Counter(map(tuple, other))
+    return (left - right).total() + (right - left).total()
 
 
 def wrong_rows(lake: Path, files: Files, days: Sequence[str]) -> tuple[int, int]:

@@ -12,19 +12,26 @@ import time
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 MARKER = ".finsight-demo"
-IGNORED = (MARKER, "/.errata/", "/lake/", "/logs/", "/tampered/", "__pycache__/")
+IGNORED = (MARKER, "/.errata/", "/lake/", "/logs/", "/tampered/", "__pycache__/", "/*.pem")
 
 
 class DemoError(Exception):
     """Something that the demo relies on did not happen."""
 
 
-def lay_out(project: Path) -> None:
+class Declaring(Protocol):
+    """A warehouse that knows how the project files declare it."""
+
+    def declare(self, project: Path) -> tuple[str, str]:
+        """The warehouse as errata.yaml declares it, and its copy as the product file does."""
+
+
+def lay_out(project: Path, warehouse: Declaring | None = None) -> None:
     """A fresh project directory; an earlier demo in it is deleted, anything else is left alone."""
     if project.exists() and any(project.iterdir()):
         if not (project / MARKER).exists():
@@ -36,7 +43,19 @@ def lay_out(project: Path) -> None:
     shutil.copy(HERE / "errata.yaml", project)
     for folder in ("products", "transforms"):
         shutil.copytree(HERE / folder, project / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    if warehouse is not None:
+        _declare(project, warehouse)
     _commit_releases(project)
+
+
+def _declare(project: Path, warehouse: Declaring) -> None:
+    """Add the warehouse, whose address is another one in every demo, and the copy of the product in it."""
+    account, copy = warehouse.declare(project)
+    with (project / "errata.yaml").open("a", encoding="utf-8") as file:
+        file.write(f"# The server that ran during the demo.\nwarehouses:\n  {account}\n")
+    product = project / "products" / "daily_revenue.yaml"
+    key = "  key: [business_date, account_id, currency]\n"
+    product.write_text(product.read_text("utf-8").replace(key, f"{key}  copies:\n    - {copy}\n", 1), "utf-8")
 
 
 def _commit_releases(project: Path) -> None:

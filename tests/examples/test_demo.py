@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from examples.finsight import demo
+from examples.finsight import demo, warehouse
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(1200)]
 
@@ -36,25 +38,39 @@ def left_behind(text: str) -> list[str]:
     return found
 
 
-def start(directory: Path) -> subprocess.Popen[str]:
+def start(directory: Path, servers: Path) -> subprocess.Popen[str]:
+    """The demo, whose servers have their files below ``servers``."""
     command = [sys.executable, demo.__file__, "--directory", str(directory)]
-    return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=os.environ)
+    environment = os.environ | {"TMPDIR": str(servers)}
+    return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
+
+
+@pytest.fixture
+def servers() -> Iterator[Path]:
+    """A directory that every user may enter: PostgreSQL runs as another one if the tests are root."""
+    with tempfile.TemporaryDirectory(prefix="finsight-test-") as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="looks for processes in /proc")
 class TestDemo:
-    def test_every_claim_holds_and_nothing_keeps_running(self, tmp_path: Path):
-        """The incident is corrected, and each claim has a second witness."""
-        with start(tmp_path / "finsight") as process:
+    def test_every_claim_holds_and_nothing_keeps_running(self, tmp_path: Path, servers: Path):
+        """The incident is corrected in lake and warehouse, each claim has a second witness, and no server is left."""
+        with start(tmp_path / "finsight", servers) as process:
             output, _ = process.communicate()
         assert process.returncode == 0, output
         assert "FAILS" not in output
-        assert output.count("✓ holds") == 9
+        has_warehouse = "There is no copy in a warehouse" not in output
+        assert has_warehouse == any(place() for place in (warehouse.find_postgres_programs, warehouse.EMULATOR.exists))
+        assert output.count("✓ holds") == (13 if has_warehouse else 9)
         assert left_behind(str(tmp_path)) == []
+        assert left_behind(str(servers)) == []
+        assert list(servers.iterdir()) == []
 
-    def test_an_interrupted_demo_leaves_no_process(self, tmp_path: Path):
-        """Ctrl-C in the middle of a command ends the live pipeline too."""
-        with start(tmp_path / "finsight") as process:
+    def test_an_interrupted_demo_leaves_no_process(self, tmp_path: Path, servers: Path):
+        """Ctrl-C in the middle of a command ends the live pipeline and the warehouse too."""
+        with start(tmp_path / "finsight", servers) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 if line.startswith("$ errata"):
@@ -63,3 +79,4 @@ class TestDemo:
             rest, _ = process.communicate()
         assert process.returncode == 130, rest
         assert left_behind(str(tmp_path)) == []
+        assert left_behind(str(servers)) == []

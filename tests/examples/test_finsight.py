@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from examples.finsight import daily, generate, history, independent, pipeline, workshop
+from examples.finsight import daily, generate, history, independent, pipeline, warehouse, workshop
 from examples.finsight.claims import print_claims, same
 from examples.finsight.lake import FIRST_DAY, FIXED_ON, TODAY, Lake, days
 
@@ -322,6 +322,57 @@ def revenue_of(lake: Path, day: date, batch: str = "daily") -> pa.Table:
 
 def write_revenue(lake: Path, rows: pa.Table) -> None:
     independent.open_table(lake).append(rows)
+
+
+class TestWarehouse:
+    """The warehouse of the demo, with rows of the lake."""
+
+    @pytest.fixture
+    def lake(self, tmp_path: Path) -> Path:
+        generate.generate(tmp_path / "lake", rows_per_day=50)
+        write_revenue(tmp_path / "lake", revenue_of(tmp_path / "lake", DAY))
+        return tmp_path / "lake"
+
+    @pytest.mark.parametrize("kind", [warehouse.POSTGRES, warehouse.SNOWFLAKE])
+    def test_it_holds_the_rows_of_the_lake_and_ends_with_its_block(self, lake: Path, kind: str):
+        """Loaded and read by its own client: no row differs, and one that is there twice is found."""
+        files, days = independent.files_at(lake), [DAY.isoformat()]
+        paths, said = list(files[days[0]]), list[str]()
+        with warehouse.open_warehouse(kind, said.append) as server:
+            if server is None:
+                pytest.skip(said[0])
+            rows = independent.revenue_rows(files, days)
+            assert server.load(paths) == len(rows)
+            assert independent.rows_that_differ(rows, server.read(days[0], days[0])) == 0
+            assert server.count_duplicates() == 0
+            server.load(paths)
+            assert independent.rows_that_differ(rows, server.read(days[0], days[0])) == len(rows)
+            assert server.count_duplicates() == len(rows)
+            assert server.answers()
+        assert not server.answers()
+
+    def test_a_machine_without_servers_has_a_demo_without_a_warehouse(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        """One sentence says why, and nothing else happens."""
+        monkeypatch.setenv("PATH", str(tmp_path))
+        said: list[str] = []
+        with warehouse.open_warehouse(say=said.append, debian=tmp_path, emulator=tmp_path / "python") as server:
+            assert server is None
+        (sentence,) = said
+        assert "PostgreSQL's server programs are not installed, and the Snowflake emulator is not installed" in sentence
+
+    def test_a_project_declares_the_copy_only_with_a_warehouse(self, tmp_path: Path):
+        """The laid-out files load either way."""
+        from errata.project import load_project
+
+        workshop.lay_out(tmp_path / "without")
+        workshop.lay_out(
+            tmp_path / "with", warehouse.Postgres("PostgreSQL", "postgresql://finsight@127.0.0.1:1/postgres")
+        )
+        without, copied = (load_project(tmp_path / name).products["fin.daily_revenue"] for name in ("without", "with"))
+        assert without.target.copies == ()
+        assert [copy.name for copy in copied.target.copies] == ["pg:fin.daily_revenue"]
 
 
 class TestClaims:

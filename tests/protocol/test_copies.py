@@ -361,6 +361,19 @@ def test_a_copy_with_a_history_needs_a_baseline(make: Make) -> None:
     assert world.client.status(run).delivered == "yes"
 
 
+def test_a_baseline_comes_before_the_first_plan(make: Make) -> None:
+    """In a project without a ledger it is the first decision on record, and the publication after it is delivered."""
+    world = make(days=1)
+    put(world, *world.wrong())
+    (world.root / ".errata/ledger.db").unlink()
+    known = world.engines.warehouses
+    world.open()
+    world.engines.warehouses = known
+    world.client.baseline("fin.sales", reason="loaded by the old job", as_="bo")
+    world.to("published")
+    assert rows(world) == world.expected()
+
+
 def test_a_baseline_is_a_person_s_decision_on_record(make: Make) -> None:
     """With who, why, and which partitions differ; a service account or an operator cannot make it."""
     world = make(days=2)

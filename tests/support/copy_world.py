@@ -67,9 +67,10 @@ class CopyWorld:
         return world
 
     @staticmethod
-    def connect(engines: Any, url: str) -> None:
+    def connect(engines: Any, url: str) -> Any:
         """Let commands write to the real database instead of one in memory."""
         engines.copies = lambda _: PostgresCopies({"pg": url})
+        return engines
 
     def put(self, rows: Sequence[Row]) -> None:
         """Insert rows, as another job does."""

@@ -57,6 +57,7 @@ class MemoryWorld:
     transform: Callable[..., Any]
     sleep: Callable[[float], None] = time.sleep
     said: list[str] = field(default_factory=list)
+    prepare: Callable[[MemoryEngines], MemoryEngines] = lambda engines: engines  # the engines of every client
 
     def __post_init__(self) -> None:
         self.open()
@@ -74,7 +75,7 @@ class MemoryWorld:
 
     def _build(self, project: Project, ledger: Ledger) -> MemoryEngines:
         self.ledger, self.engines = ledger, MemoryEngines(project, ledger, self.lake, {PRODUCT: self.transform})
-        return self.engines
+        return self.prepare(self.engines)
 
     @classmethod
     def make(
@@ -142,8 +143,8 @@ class MemoryWorld:
         return build_client(
             open_workspace(
                 self.root,
-                build_engines=lambda project, ledger: MemoryEngines(
-                    project, ledger, self.lake, {PRODUCT: self.transform}
+                build_engines=lambda project, ledger: self.prepare(
+                    MemoryEngines(project, ledger, self.lake, {PRODUCT: self.transform})
                 ),
                 now=self.lake.clock,
                 **{"narrate": self.said.append, **options},

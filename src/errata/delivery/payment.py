@@ -21,7 +21,7 @@ from errata.errors import MissingCredentials, MissingDriver
 from errata.failpoints import failpoint
 from errata.ledger import OutboxItem, Owner, current_owner, is_owner_dead
 from errata.model.audit import Actor
-from errata.model.consumer.outbox import WAITS, Effect, Failed, Later, Paid, TryAgain
+from errata.model.consumer.outbox import NEXT, WAITS, Effect, Failed, Later, Paid, TryAgain
 from errata.publishing.recovery import recover_open_intents
 from errata.text.exceptions import first_line
 from errata.text.numbers import plural
@@ -204,7 +204,8 @@ class _Payer:
         if is_last or item.attempts >= most:
             owes = owe_failure(self.workspace, item, {"problem": error} | dict(told or {}))
             outbox.record_failed(item, error, self.actor, owes, progress)
-            line += f"; it failed after {plural(item.attempts, 'attempt')}, errata outbox retry {item.item_id}"
+            line += f"; it failed after {plural(item.attempts, 'attempt')}"
+            line += "" if NEXT in (progress or {}) else f", errata outbox retry {item.item_id}"
         else:
             outbox.record_attempt(item, error, max(at_least, compute_wait(item.attempts)), progress)
             line += "; it is tried again: errata deliver"

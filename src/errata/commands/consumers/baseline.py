@@ -44,6 +44,8 @@ def accept_baseline(
     require_role(workspace, actor, _DECIDERS if reason else _LOOKERS, "deliver --baseline", persons=bool(reason))
     if reason:
         require_person(workspace, actor, _DECIDERS, "deliver --baseline", "")
+    # it may be the first thing that is recorded, before any plan
+    workspace.ledger.create()
     names = parse_list(found.target.grain, partitions) if partitions else None
     # one that reads the lake itself has no rows of its own to begin with
     wanted = [one for one in found.target.copies if copy in (None, one.name) and one.mode != REFRESH]

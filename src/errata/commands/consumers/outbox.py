@@ -10,7 +10,7 @@ from errata.delivery.copies.copy_delivery import CODE
 from errata.errors import NotFound, UsageError
 from errata.ledger import OutboxItem
 from errata.model.audit import Actor
-from errata.model.consumer.outbox import ItemState
+from errata.model.consumer.outbox import NEXT, ItemState
 from errata.model.product import Role
 from errata.publishing.readers.ready_table import owe_ready
 from errata.text.escape import require_reason
@@ -75,11 +75,13 @@ def item_views(workspace: Workspace, items: Collection[OutboxItem]) -> tuple[Out
 
 
 def suggest_payment(items: Iterable[OutboxItem], run_id: str = "") -> tuple[str, ...]:
-    """Commands that pay what is owed, and that let failed items be tried again."""
+    """Commands that pay what is owed, that let failed items be tried again, and that decide what only a person can."""
     found = list(items)
-    failed = [str(item.item_id) for item in found if item.state is ItemState.FAILED]
-    steps = [f"errata outbox retry {' '.join(failed)}" if len(failed) <= 3 else "errata outbox retry --failed"]
-    steps = steps if failed else []
+    failed = [item for item in found if item.state is ItemState.FAILED]
+    steps = list(dict.fromkeys(str(item.progress[NEXT]) for item in failed if NEXT in item.progress))
+    ids = [str(item.item_id) for item in failed if NEXT not in item.progress]
+    if ids:
+        steps.append(f"errata outbox retry {' '.join(ids)}" if len(ids) <= 3 else "errata outbox retry --failed")
     owed = any(item.state is ItemState.OWED and item.effect.is_debt for item in found)
     return (*steps, *([f"errata deliver {run_id}".strip()] if owed else []))
 

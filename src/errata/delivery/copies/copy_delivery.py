@@ -33,7 +33,7 @@ from errata.errors import (
 from errata.failpoints import failpoint
 from errata.ledger import OutboxItem
 from errata.model.audit import Actor
-from errata.model.consumer.outbox import Failed, Later, Paid, Payment, TryAgain
+from errata.model.consumer.outbox import NEXT, Failed, Later, Paid, Payment, TryAgain
 from errata.model.copy.checksum import EMPTY, find_differing
 from errata.model.copy.declaration import REFRESH
 from errata.model.copy.delivery import Receipt, Swap, describe_contents
@@ -255,16 +255,17 @@ class _Delivery:
         if not known:
             shown = format_ranges(self.copy.grain, differing, _SHOWN)
             told = f"{self.copy.name} has rows that Errata did not deliver, in {shown}, and nobody has accepted them"
-        return Failed(f"{told}: {self.suggest_baseline(differing)}", {CODE: refused.code, PARTITIONS: differing})
+        return self.fail_for_person(told, differing)
 
     def describe_other_shape(self, partitions: list[str]) -> Failed:
         """The columns of the copy are others than when it was delivered to, so that nothing can be compared."""
         shown = format_ranges(self.copy.grain, partitions, _SHOWN)
         told = f"columns of {self.copy.name} changed since its last delivery, in {shown}"
-        return Failed(f"{told}: {self.suggest_baseline(partitions)}", {CODE: CopyChanged.code, PARTITIONS: partitions})
+        return self.fail_for_person(told, partitions)
 
-    def suggest_baseline(self, partitions: list[str]) -> str:
-        """The command with which a person accepts what the copy holds."""
+    def fail_for_person(self, told: str, partitions: list[str]) -> Failed:
+        """Give up until a person accepts what the copy holds, with the command for it."""
         product = self.workspace.ledger.runs.get(self.item.run_id).product
         listed = format_partition_list(self.copy.grain, partitions)
-        return f"errata deliver {product} --baseline --partitions {listed}"
+        command = f"errata deliver {product} --baseline --partitions {listed}"
+        return Failed(f"{told}: {command}", {CODE: CopyChanged.code, PARTITIONS: partitions, NEXT: command})

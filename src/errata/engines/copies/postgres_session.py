@@ -121,11 +121,25 @@ def _raise_locked(
     )
 
 
+# what libpq says before there is a session, and what a person can do something about; its own text has the address
+_UNREACHABLE = {
+    "Connection refused": "nothing listens at its address",
+    "could not translate host name": "its host name is not known",
+    "password authentication failed": "the password was refused",
+    "no password supplied": "it wants a password",
+    "no pg_hba.conf entry": "it lets nobody in from here",
+    'role "': "there is no such role",
+    'database "': "there is no such database",
+    "timeout expired": "it gave no answer in time",
+}
+
+
 def translate_error(warehouse: str, error: psycopg.Error) -> ErrataError:
     """What went wrong, without values: messages of the server may quote what a row or a parameter holds."""
     kind, state = type(error).__name__, error.sqlstate
     if state is None:
-        return EngineError(f"{warehouse} cannot be reached: {kind}")
+        why = next((said for text, said in _UNREACHABLE.items() if text in str(error)), kind)
+        return EngineError(f"{warehouse} cannot be reached: {why}", hint="errata doctor")
     # names of tables, columns and functions, and rights on them
     told = f": {error.diag.message_primary}" if state.startswith("42") and error.diag.message_primary else ""
     named = error.diag.constraint_name or error.diag.column_name

@@ -66,6 +66,8 @@ class ItemState(StrEnum):
     WAIVED = "waived"
 
 
+NEXT = "next"
+"""In the progress of a failed item: the command with which a person decides."""
 WAITS = "waits"
 """Key of an item's progress: what it waits for."""
 
