@@ -105,6 +105,46 @@ def test_the_steps_of_a_repair_name_the_owner_of_the_reader(make_world: Make) ->
     assert f"4. errata consumers confirm {run} fraud --as cy" in text(world, f"errata consumers check {PRODUCT}")[1]
 
 
+def test_who_may_not_speak_for_a_consumer_gets_the_command_of_its_owner(make_world: Make) -> None:
+    """The name of the consumer stays whole, whatever it contains, and no second person is added."""
+    stops = OWING.replace("fraud:", "fraud-eu_west:").replace("rewind", "stop")
+    world = make_world(days=1, project=stops)
+    MemoryReader(world, world.root / "cp").begin()
+    run = world.to("validated")
+    line = f"errata consumers confirm {run} fraud-eu_west --as cy"
+    code, said = text(world, f"errata consumers confirm {run} fraud-eu_west --as ana")
+    assert code == 3
+    assert said.splitlines()[-1] == f"hint: {line}"
+    assert paste(world, line)[0] == 0
+
+
+def test_a_publication_that_waits_for_an_owner_says_so_on_every_page(make_world: Make) -> None:
+    """Notice and acknowledgement are both missing: the refusal has both, and each command that it prints works."""
+    terms = "hold: {before: 1s, acknowledge: true, on_timeout: stop}"
+    world = make_world(days=1, project=f"consumers:\n  board: {{reads: [fin.sales], owner: cy, {terms}}}\n")
+    run = world.to("validated")
+    code, said = text(world, f"errata publish {run} --as bo")
+    assert (code, "board has notice until" in said, "and has not acknowledged its hold" in said) == (3, True, True)
+    assert f"hint: errata ack {run} board --as cy\n" in said
+    assert "or after" not in said, "with on_timeout: stop it would be refused then"
+    assert next_lines(world, f"errata status {run}") == [f"errata publish {run} --as bo --wait"]
+    assert paste(world, f"errata ack {run} board --as cy")[0] == 0
+    code, said = paste(world, f"errata publish {run} --as bo --wait")
+    assert (code, _state(world, run)) == (0, "published"), said
+
+
+@pytest.mark.parametrize("option", ["--reason", "--note"])
+def test_a_plan_is_declined_with_a_reason_and_waits_for_nobody_then(make_world: Make, option: str) -> None:
+    """An empty one is refused, and the refusal's command works once it has one."""
+    world = make_world(days=1)
+    run = world.plan().id
+    code, said = text(world, f"errata decline {run} {option} '' --as bo")
+    assert (code, _state(world, run), "decline without a reason was refused" in said) == (2, "planned", True)
+    assert f'hint: errata decline {run} --as bo --reason "…"' in said
+    code, said = text(world, f"errata decline {run} {option} 'books are closed' --as bo")
+    assert (code, _state(world, run), "ask bo" in said) == (0, "declined", False)
+
+
 def test_a_plan_reads_no_manifest_to_find_which_runs_were_superseded(make_world: Make) -> None:
     """However many runs the table has: the ledger knows what each supersedes."""
     world = make_world(days=2, product=BLOCKS)

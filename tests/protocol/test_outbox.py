@@ -103,7 +103,7 @@ def test_deliver_needs_a_role_and_takes_products_and_runs(make_world: Make) -> N
     kill(world, "deliver.before_pay", lambda: world.client.publish(run, as_="bo"))
     with pytest.raises(PermissionRefused, match="expected the role operator or publisher"):
         world.client.deliver(as_="nobody")
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match="is neither a product nor a run; expected one of fin"):
         world.client.deliver("no.such", as_="ana")
     product = world.client.status(run).product
     assert world.client.deliver(product, as_="ana").paid == 1

@@ -48,7 +48,10 @@ _COMMAND = re.compile(
 )
 _MORE_ITEMS = re.compile(r"(?: \d+)*(?!\S)")
 _DELIVER_ALL = re.compile(r"\berrata deliver(?=$|[,;)\n]| --(?!as\b))")
-_CONFIRM = re.compile(r"\berrata consumers confirm [\w.-]*\w (?P<consumer>[\w.-]*\w)(?! --as\b)")
+_SPEAK = re.compile(
+    r"\berrata (?P<verb>consumers confirm|ack) [\w.-]*\w (?P<consumer>[\w.-]*\w)(?![.-]*\w| --as\b| --hold\b)"
+)
+"""Commands with which the owner of a consumer speaks for it."""
 _SAME_SCOPE = re.compile(r"^ …(?= --supersede (?P<run>[\w-]+))")
 
 
@@ -73,9 +76,9 @@ def complete_commands(workspace: Workspace, actor: Actor, text: str) -> str:
         return f"errata {verb} {about}{_format_as(name)}{rest}"
 
     def name_owner(found: re.Match[str]) -> str:
-        return found[0] + _format_as(_choose_owner(workspace, actor, found["consumer"]))
+        return found[0] + _format_as(_choose_owner(workspace, actor, found["verb"], found["consumer"]))
 
-    text = _CONFIRM.sub(name_owner, _COMMAND.sub(complete, text))
+    text = _SPEAK.sub(name_owner, _COMMAND.sub(complete, text))
     return _DELIVER_ALL.sub(lambda found: found[0] + _format_as(_choose_person(workspace, actor, "deliver")), text)
 
 
@@ -83,12 +86,12 @@ def _format_as(name: str) -> str:
     return f" --as {shlex.quote(name)}" if name else ""
 
 
-def _choose_owner(workspace: Workspace, actor: Actor, consumer: str) -> str:
-    """Who confirms what is known of a consumer: its owner, or the person who delivers if nobody is known as that."""
+def _choose_owner(workspace: Workspace, actor: Actor, verb: str, consumer: str) -> str:
+    """Who speaks for a consumer: its owner; a stream without a known one is confirmed by a person who delivers."""
     declared, project = workspace.project.consumers.get(consumer), workspace.project
     owners = list_owners(project, declared.owner) if declared else ()
     if not owners or project.single_user:
-        return _choose_person(workspace, actor, "deliver")
+        return _choose_person(workspace, actor, "deliver") if verb != "ack" else ""
     return actor.person if actor.person in owners else owners[0]
 
 

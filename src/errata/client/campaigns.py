@@ -136,7 +136,7 @@ class Campaigns(Upkeep):
 
         Example: client.decline_campaign(campaign.campaign_id, note="wrong month", as_="bo")
         """
-        said = require_one_line("--note", note)
+        said = require_one_line("--reason", note)
         return campaign.decide.decline_campaign(self._workspace, self._actor(as_), campaign_id, said)
 
     def cancel_campaign(self, campaign_id: str, *, reason: str, as_: str | None = None) -> CampaignView:

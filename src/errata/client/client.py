@@ -106,7 +106,7 @@ class Client(LateData, Consumers, Campaigns):
 
         Example: client.decline(run.id, note="wrong month", as_="bo")
         """
-        return plan.approve.decline(self._workspace, self._actor(as_), run_id, require_one_line("--note", note))
+        return plan.approve.decline(self._workspace, self._actor(as_), run_id, require_one_line("--reason", note))
 
     def run(
         self,

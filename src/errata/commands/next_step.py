@@ -36,6 +36,7 @@ class RunSituation:
     written: tuple[str, ...] = ()  # unpublished partitions that others wrote, where that ends as a conflict
     free: tuple[str, ...] = ()  # the other unpublished partitions
     restore_command: str = ""  # brings back what another tool removed from main
+    waits_for_consumers: bool = False  # some are held, and their notice or acknowledgement is waited for
     is_reviewed: bool = False  # the reader has the diff on the screen
     successor: str = ""  # the run that was planned in place of this one, for a run that needs a decision or a new plan
     kind: str = "restate"
@@ -88,7 +89,7 @@ def _step_by_state(run: RunSituation) -> str:
         case S.REJECTED | S.NEEDS_ACCEPTANCE:
             return _decide_step(run) if run.is_reviewed else f"errata diff {run.run_id}"
         case S.VALIDATED | S.PART_PUBLISHED | S.PUBLISHING:
-            return f"errata publish {run.run_id}"
+            return f"errata publish {run.run_id}{' --wait' if run.waits_for_consumers else ''}"
         case S.EXPIRED:
             return _plan_again_command(run)
         case S.PUBLISHED if run.campaign:

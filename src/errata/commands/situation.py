@@ -16,6 +16,7 @@ from errata.ledger import ChunkCounts, PartitionState, RunRecord
 from errata.ledger.records import ChunkRecord
 from errata.model.audit import Actor
 from errata.model.chunk_outcome import NEEDS_NEW_PLAN
+from errata.model.consumer.hold import READERS, WAITS, judge_hold
 from errata.model.manifest import Manifest
 from errata.model.run import FINAL, WITHOUT_RESULT, ChunkState, RunState
 from errata.model.waves import WaveState
@@ -59,6 +60,7 @@ def build_situation(
     campaign: str = "",
     owes: Sequence[str] = (),
     goes_by_itself: bool = False,
+    waits_for_consumers: bool = False,
 ) -> RunSituation:
     """The situation of a run, from what was read about it."""
     unpublished = [name for name in manifest.partitions if states[name] is PartitionState.UNPUBLISHED]
@@ -80,6 +82,7 @@ def build_situation(
         goes_by_itself=goes_by_itself,
         written=tuple(name for name in unpublished if name in written),
         free=tuple(name for name in unpublished if name not in written),
+        waits_for_consumers=waits_for_consumers,
         restore_command=set_back[0].next if set_back else "",
         is_reviewed=is_reviewed,
         successor=successor,
@@ -129,6 +132,14 @@ def goes_by_itself(context: RunContext) -> bool:
     if upcoming.state is WaveState.VALIDATED:
         return not explain_unreleased(context.narrow(upcoming.n))
     return upcoming.state in (WaveState.COMPUTING, WaveState.STAGED) and settings.release != "each"
+
+
+def waits_for_consumers(workspace: Workspace, run: RunRecord) -> bool:
+    """Whether the next publication of a run waits for a consumer that it holds."""
+    if run.state not in (S.VALIDATED, S.PART_PUBLISHED):
+        return False
+    now_ms, holds = workspace.ledger.now_ms(), workspace.ledger.holds.list(run.run_id)
+    return any(one.consumer != READERS and judge_hold(one, now_ms) in WAITS for one in holds)
 
 
 def find_last_move(workspace: Workspace, run: RunRecord) -> str:
@@ -185,6 +196,7 @@ def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_revie
         campaign=find_campaign_of(workspace, run),
         owes=suggest_payment(workspace.ledger.outbox.list_open(run_id=run.run_id), run.run_id),
         goes_by_itself=goes_by_itself(context),
+        waits_for_consumers=waits_for_consumers(workspace, run),
     )
 
 

@@ -29,6 +29,7 @@ from errata.planning.schema import find_new_columns, find_schema_problems, find_
 from errata.planning.shared_files import check_rewrite
 from errata.planning.source_rules import check_empty, check_source_missing, check_source_retention
 from errata.planning.unnameable import describe_unnameable
+from errata.text.numbers import plural
 
 _FEW_RETRIES = 10
 _LIMITS = {"rows": "max_rows", "bytes": "max_bytes", "cost": "max_usd"}
@@ -145,8 +146,9 @@ def _check_append(world: PlanContext) -> Iterator[GuardrailResult]:
         return
     full = [name for name in world.partitions if world.target.expected.get(name) or name in world.target.partitions]
     if full:
-        count = f"{len(full):,} of {len(world.partitions):,} partitions"
-        text = f"{count} are not empty: {world.folded(full)}; publish.mode append only adds rows"
+        count = f"{len(full):,} of {plural(len(world.partitions), 'partition')}"
+        are = "is" if len(full) == 1 else "are"
+        text = f"{count} {are} not empty: {world.folded(full)}; publish.mode append only adds rows"
         look = ("set publish.mode in the product file to one that corrects, such as replace_partitions",)
         yield GuardrailResult("append", "refuse", text, final=True, look=look, leave_out=frozenset(full))
     else:

@@ -14,7 +14,7 @@ from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.plan_context import PlanContext
 from errata.planning.request import resolve_order
 from errata.ports.tables import InputState
-from errata.text.numbers import format_duration
+from errata.text.numbers import format_duration, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def check_source_missing(world: PlanContext) -> Iterator[GuardrailResult]:
     if complete:
         total = len(world.partitions)
         yield GuardrailResult(
-            "source-missing", "ok", f"{total:,} of {total:,} partitions present in every partitioned source"
+            "source-missing", "ok", f"{total:,} of {plural(total, 'partition')} present in every partitioned source"
         )
 
 

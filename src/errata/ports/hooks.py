@@ -50,6 +50,9 @@ class DbtRunner(Protocol):
 class ProgressListener(Protocol):
     """Receives the progress of a run."""
 
+    def prepare(self, text: str | None) -> None:
+        """Show what has to be done before the first chunk; None when it is done."""
+
     def advance(self, partitions: int, rows: int) -> None:
         """Count an adopted chunk: its partitions and rows."""
 

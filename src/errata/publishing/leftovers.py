@@ -46,8 +46,6 @@ def retire_fences(workspace: Workspace, actor: Actor, run_ids: Iterable[str]) ->
 
 def remove_run_tags(context: RunContext) -> None:
     """Remove the base and input tags of a fully published run, which would keep old snapshots from expiring."""
-    if context.run.state is not S.PUBLISHED:
-        return
     wanted = [(context.run.table, base_tag(context.run_id))]
     wanted += list(input_tags(context.run_id, context.manifest.inputs))
     wanted += [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from errata.errors import EngineError, PublishConflict
 from errata.model.partition import Grain, format_partition_list, sort_oldest_first
+from errata.text.numbers import plural
 
 if TYPE_CHECKING:
     from errata.model.table import Commit
@@ -36,9 +37,10 @@ def conflict_error(
     told: Mapping[str, str] | None = None,
 ) -> PublishConflict:
     """Error when another writer changed partitions of the scope; ``told`` adds details for some of them."""
-    since = "after planning" if kind == "publish" else "after they were published"
+    since = "after planning" if kind == "publish" else "after the publication"
     names = sort_oldest_first(grain, written)
-    lines = [f"{len(names)} of {len(scope)} partitions were written by someone else {since}"]
+    was = "was" if len(names) == 1 else "were"
+    lines = [f"{len(names)} of {plural(len(scope), 'partition')} {was} written by someone else {since}"]
     lines += [f"  {name}  {_describe_writes(written[name], (told or {}).get(name, ''))}" for name in names[:20]]
     if len(names) > 20:
         lines.append(f"  … and {len(names) - 20} more")

@@ -15,7 +15,7 @@ from errata.model.diff import MetricMoves, PartitionDiff
 from errata.model.partition import NULL, Grain, sort_oldest_first
 from errata.report.html import let_scroll
 from errata.text.markup import Child, Markup, el
-from errata.text.numbers import format_exact, format_signed_percent
+from errata.text.numbers import format_change, format_exact
 
 COMPACT_DAYS = 100
 LEVELS = ("unchanged", "up to 25 %", "up to 50 %", "up to 75 %", "more than 75 %")
@@ -45,9 +45,11 @@ def build_cells(parts: Iterable[PartitionDiff], metric: MetricMoves | None) -> d
             told = f"{part.partition}: unchanged, checksums agree ({format_exact(size)} rows)"
         move = moves.get(part.partition)
         if move and move.percent is not None and metric:
-            told += f"; {metric.name} {format_signed_percent(move.percent)}"
+            told += f"; {metric.name} {format_change(move.before, move.after)}"
         text = (
-            format_signed_percent(move.percent).removesuffix(" %") if move and move.percent else f"{share * 100:.0f} %"
+            format_change(move.before, move.after).removesuffix(" %")
+            if move and move.percent
+            else f"{share * 100:.0f} %"
         )
         cells[part.partition] = Cell(level, text if touched else "same", told, share)
     return cells

@@ -12,7 +12,15 @@ from errata.report.charts import draw_line_chart
 from errata.report.decision import find_headline_metric
 from errata.report.html import let_scroll, render_details, render_section, render_share_bar, render_table, to_sentence
 from errata.text.markup import Child, Markup, el, nowrap_dates
-from errata.text.numbers import format_exact, format_percent, format_signed_percent, format_totals, format_value, plural
+from errata.text.numbers import (
+    format_change,
+    format_exact,
+    format_percent,
+    format_signed_percent,
+    format_totals,
+    format_value,
+    plural,
+)
 from errata.views.diff import DiffView
 from errata.views.report import ReportView
 
@@ -78,13 +86,17 @@ def _summarize_metric(metric: MetricMoves) -> str:
         return f"Source and output differ in {format_exact(len(off))} of {plural(len(moves), 'partition')}."
     told = []
     if metric.before is not None and metric.after is not None:
-        whole = build_movement("", metric.before, metric.after)
+        by = format_change(metric.before, metric.after)
         old, new = format_totals(metric.before, metric.after)
-        told.append(f"{old} → {new}" + (f" ({format_signed_percent(whole.percent)})" if whole.percent else ""))
+        told.append(f"{old} → {new}" + (f" ({by})" if by != "–" else ""))
     for word, names in (("largest", metric.largest), ("smallest", metric.smallest)):
         if names:
-            told.append(f"{word} movement {names[0]} ({format_signed_percent(moves[names[0]].percent or '0')})")
+            told.append(f"{word} movement {names[0]} ({_format_move(moves[names[0]])})")
     return "; ".join(told)
+
+
+def _format_move(one: Movement) -> str:
+    return format_change(one.before, one.after)
 
 
 def _movement_cells(one: Movement) -> list[Child]:
@@ -93,7 +105,7 @@ def _movement_cells(one: Movement) -> list[Child]:
         format_value(one.before),
         format_value(one.after),
         change,
-        format_signed_percent(one.percent) if one.percent else "–",
+        _format_move(one),
     ]
 
 
@@ -142,8 +154,9 @@ def _column_cells(name: str, change: ColumnChange, common: int, diff: Diff) -> l
     if hidden:
         sums = ["classified", "classified", "–"]
     elif change.sum_before is not None and change.sum_after is not None:
-        whole = build_movement("", change.sum_before, change.sum_after)
-        moved_by = format_signed_percent(whole.percent) if whole.percent and Decimal(whole.percent) else "–"
+        moved_by = "–"
+        if Decimal(build_movement("", change.sum_before, change.sum_after).percent or 0):
+            moved_by = format_change(change.sum_before, change.sum_after)
         sums = [format_value(change.sum_before), format_value(change.sum_after), moved_by]
     share = [format_percent(change.changed, common), " ", render_share_bar(change.changed / common if common else 0)]
     median = "–" if hidden or change.median_percent is None else format_signed_percent(change.median_percent)

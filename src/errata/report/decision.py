@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from errata.gate.diff.movements import build_movement
 from errata.model.diff import MetricMoves
 from errata.model.partition import Grain, format_ranges
 from errata.model.run import ANSWERED
 from errata.report.html import render_facts, render_masthead, render_section, render_table, render_tile, to_sentence
 from errata.text.markup import Child, Markup, el
 from errata.text.numbers import (
+    format_change,
     format_exact,
     format_moment,
     format_percent,
-    format_signed_percent,
     format_totals,
     plural,
 )
@@ -86,8 +85,8 @@ def render_metric_tile(metric: MetricMoves | None) -> list[Child]:
     if metric is None or metric.before is None or metric.after is None:
         return []
     old, new = format_totals(metric.before, metric.after)
-    by = build_movement("", metric.before, metric.after).percent
-    return [render_tile(metric.name, f"{old} → {new}", format_signed_percent(by) if by is not None else "")]
+    by = format_change(metric.before, metric.after)
+    return [render_tile(metric.name, f"{old} → {new}", by if by != "–" else "")]
 
 
 def _list_tiles(view: ReportView) -> list[Child]:

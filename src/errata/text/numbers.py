@@ -129,6 +129,16 @@ def format_signed_percent(percentage: Decimal | str) -> str:
     return f"{number:+.{places}f} %".replace("-", _MINUS)
 
 
+def format_change(before: Decimal | str | None, after: Decimal | str | None) -> str:
+    """The change between two numbers in percent. A percentage that was stored is rounded; rounding it again misleads.
+
+    >>> format_change("100000", "100346"), format_signed_percent("0.35"), format_change("0", "1")
+    ('+0.3 %', '+0.4 %', '–')
+    """
+    old, new = _parse_decimal(str(before)), _parse_decimal(str(after))
+    return format_signed_percent((new - old) * 100 / abs(old)) if old and new is not None else "–"
+
+
 def format_value(given: object) -> str:
     """A table cell: numbers with separators and every digit, None as ``null``.
 

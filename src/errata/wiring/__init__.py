@@ -111,6 +111,9 @@ class _NoProgress:
     def __init__(self, run_id: str, partitions: int, unit: str) -> None:
         pass
 
+    def prepare(self, text: str | None) -> None:
+        """Something is done before the first chunk."""
+
     def advance(self, partitions: int, rows: int) -> None:
         """A chunk was adopted."""
 

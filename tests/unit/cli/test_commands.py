@@ -399,6 +399,17 @@ def test_progress_is_plain_lines_without_a_terminal():
     assert len(lines) == 2
 
 
+def test_a_stream_without_a_checkpoint_is_stopped_only_by_what_was_confirmed():
+    """Nothing shows whether it runs, and the page does not say that something does."""
+    from errata.cli.render.consumers.check import render_confirmed
+    from errata.views.consumers import ConfirmView
+
+    page = render_confirmed(ConfirmView(RUN, "fraud", "stopped", ""), (), 100)
+    assert page == ["fraud was confirmed to be stopped"]
+    page = render_confirmed(ConfirmView(RUN, "fraud", "stopped", "s3://lake/cp"), (), 100)
+    assert page == ["fraud is stopped, as far as its checkpoint shows; publish checks it again"]
+
+
 def test_progress_is_a_bar_on_a_terminal():
     """Partitions done, the running chunk and an estimate of the rest."""
     import io
@@ -416,6 +427,26 @@ def test_progress_is_a_bar_on_a_terminal():
     assert "15/45 days" in page
     assert "ETA" in page
     assert "c0002  2026-01-16 … 2026-01-30" in page
+
+
+def test_a_terminal_shows_that_spark_starts_and_a_log_does_not():
+    """The first seconds of a run show something; the line goes when chunks begin."""
+    import io
+
+    from rich.console import Console
+
+    from errata.cli.app.progress import LogProgress, TerminalProgress
+
+    stream, said = io.StringIO(), []
+    bar = TerminalProgress(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 45, "day")
+    bar.prepare("starting Spark…")
+    assert "starting Spark…" in stream.getvalue()
+    bar.prepare(None)
+    stream.truncate(0)
+    bar.close()
+    assert "starting Spark…" not in stream.getvalue()
+    LogProgress(said.append, RUN, 45, "day").prepare("starting Spark…")
+    assert said == []
 
 
 def test_a_plan_that_waits_shows_which_approval_no_longer_counts():

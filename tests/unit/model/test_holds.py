@@ -118,7 +118,7 @@ def test_only_consumers_with_a_hold_are_held():
 
 def test_the_refusal_says_who_is_waited_for_until_when_and_what_to_type():
     """The last wait decides; owners get their command."""
-    asked = replace(OPEN, acknowledge=True)
+    asked = replace(OPEN, acknowledge=True, on_timeout="go")
     told = build_held_error("bf-1", [("dashboard", asked, Do.ACKNOWLEDGEMENT), ("x", OPEN, Do.NOTICE)], MS)
     assert told.message == (
         "publish of bf-1 was refused; dashboard has not acknowledged its hold, which lasts until 2026-05-01 02:00:00 "
@@ -129,5 +129,11 @@ def test_the_refusal_says_who_is_waited_for_until_when_and_what_to_type():
         "or after 2026-05-01 02:00:00 UTC: errata publish bf-1"
     )
     assert (told.fields["seconds_left"], told.fields["holds"]) == (7200, ["bf-1-h1-aa"] * 2)
+    both = build_held_error("bf-1", [("dashboard", replace(asked, on_timeout="stop"), Do.NOTICE)], MS)
+    assert both.message.endswith(
+        "dashboard has notice until 2026-05-01 00:10:00 UTC, and has not acknowledged its hold, which lasts until "
+        "2026-05-01 02:00:00 UTC"
+    )
+    assert both.hint == "errata ack bf-1 dashboard\nor errata publish bf-1 --wait", "later it would be refused"
     stopped = build_held_error("bf-1", [("dashboard", asked, Do.STOP)], MS)
     assert stopped.hint == "errata publish bf-1 holds them again"

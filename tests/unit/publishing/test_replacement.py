@@ -451,7 +451,7 @@ def test_a_rollback_does_not_take_a_later_write_along() -> None:
     """What somebody wrote after the publication stays, and the rollback is refused."""
     table, log = Table(files={"old", "live"}), Log()
     table.writes.append(Commit("77", "append", 0, "daily", {DAY: Touch(1, 0)}))
-    with pytest.raises(PublishConflict, match="after they were published"):
+    with pytest.raises(PublishConflict, match="1 of 1 partition was written by someone else after the publication"):
         commit_replacement(replace(ORDER, kind="rollback", own=frozenset({"p0"})), table, SameContent(), log)
     assert (table.files, table.commits, log.events) == ({"old", "live"}, [], [])
 

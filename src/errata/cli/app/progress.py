@@ -57,6 +57,7 @@ class TerminalProgress:
         )
         self._task = self._bar.add_task(escape_text(run_id), total=total, rows=0)
         self._rows = 0
+        self._prepared: str | None = None
         self._chunks: dict[str, tuple[str, float]] = {}
         self._lock = threading.Lock()
         self._live = Live(get_renderable=self._render_page, console=console, refresh_per_second=4, transient=False)
@@ -67,7 +68,15 @@ class TerminalProgress:
             chunks = [
                 f"  {name}  {text}  {format_clock(time.monotonic() - at)}" for name, (text, at) in self._chunks.items()
             ]
+            if self._prepared:
+                chunks.insert(0, f"  {self._prepared}")
         return Group(self._bar.get_renderable(), *(Text(escape_text(line)) for line in chunks))
+
+    def prepare(self, text: str | None) -> None:
+        """Show what is done before the first chunk; None removes it."""
+        with self._lock:
+            self._prepared = text
+        self._live.refresh()
 
     def advance(self, partitions: int, rows: int) -> None:
         """Count an adopted chunk."""
@@ -100,6 +109,9 @@ class LogProgress:
         self._started = time.monotonic()
         self._lock = threading.Lock()
 
+    def prepare(self, text: str | None) -> None:
+        """Do nothing; a log needs no sign of life."""
+
     def advance(self, partitions: int, rows: int) -> None:
         """Count an adopted chunk."""
         with self._lock:
@@ -127,6 +139,10 @@ class TrackedProgress:
 
     def __init__(self, shown: hooks.ProgressListener, under_way: dict[str, str]) -> None:
         self._shown, self._under_way = shown, under_way
+
+    def prepare(self, text: str | None) -> None:
+        """Show what is done before the first chunk; None removes it."""
+        self._shown.prepare(text)
 
     def advance(self, partitions: int, rows: int) -> None:
         """Count an adopted chunk."""

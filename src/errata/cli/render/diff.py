@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.layout import flow, format_columns, format_labelled, render_next
 from errata.cli.render.throttle import format_partitions
 from errata.text.numbers import (
+    format_change,
     format_exact,
     format_percent,
     format_signed_percent,
@@ -19,7 +19,7 @@ from errata.text.numbers import (
 )
 
 if TYPE_CHECKING:
-    from errata.model.diff import ColumnChange, Diff, MetricMoves, PartitionDiff, SampleRow, SchemaDiff
+    from errata.model.diff import ColumnChange, Diff, MetricMoves, Movement, PartitionDiff, SampleRow, SchemaDiff
     from errata.views.diff import DiffView
 
 MAX_COLUMNS = 6
@@ -99,8 +99,12 @@ def _has_sum_change(change: ColumnChange) -> bool:
 
 
 def _format_relative(change: ColumnChange) -> str:
-    old, new = Decimal(change.sum_before or 0), Decimal(change.sum_after or 0)
-    return f" ({format_signed_percent((new - old) * 100 / abs(old))})" if old and new != old else ""
+    by = format_change(change.sum_before or "0", change.sum_after or "0")
+    return f" ({by})" if by != "–" and _has_sum_change(change) else ""
+
+
+def _format_move(move: Movement) -> str:
+    return format_change(move.before, move.after)
 
 
 def _render_together(diff: Diff, width: int) -> Iterator[str]:
@@ -142,7 +146,7 @@ def _render_movements(view: DiffView, width: int) -> Iterator[str]:
         pieces = [metric.name]
         for word, names in (("largest", metric.largest), ("smallest", metric.smallest)):
             if names and (word == "largest" or len(metric.partitions) > 1):
-                pieces.append(f"{word} {names[0]}  {format_signed_percent(by_name[names[0]].percent or '0')}")
+                pieces.append(f"{word} {names[0]}  {_format_move(by_name[names[0]])}")
         if len(pieces) > 1:
             yield from format_labelled("" if n else "movement", pieces, width)
 

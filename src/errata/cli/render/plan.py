@@ -348,7 +348,8 @@ def render_decision(view: DecisionView, width: int, *, plan: PlanView | None = N
     if view.already:
         lines.append("decided before, nothing changed")
     lines += render_approvals(view.approvals, width, over=view.manifest_digest)
-    lines += render_quorum(view.quorum, width)
+    # a plan that was declined waits for nobody
+    lines += render_quorum(view.quorum, width) if view.state != "declined" else []
     lines += render_break_glass(view.break_glass, width)
     lines += render_mode(view.single_user)
     lines += render_warnings((one.text(plan.grain if plan else "value") for one in view.live_writes), width)

@@ -39,6 +39,7 @@ def approve_campaign(
 def decline_campaign(workspace: Workspace, actor: Actor, campaign_id: str, note: str) -> CampaignView:
     """Decline the campaign; this is final, and ends its runs that are not published."""
     record = workspace.ledger.campaigns.get(campaign_id)
+    require_reason("decline", note, f"errata decline {record.campaign_id}")
     require_role(workspace, actor, (Role.APPROVER,), "decline", record.campaign_id)
     require_person(workspace, actor, (Role.APPROVER,), "decline", record.campaign_id)
     refuse_requester(workspace, actor, record.planned_by, "decline", record.campaign_id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -32,12 +32,13 @@ from errata.live_writers.freeze import enter_wave, find_freeze_setting, freeze_p
 from errata.live_writers.rebase import tag_rebases
 from errata.model.audit import Actor
 from errata.model.manifest import Manifest
-from errata.model.product import Role
+from errata.model.product import Product, Role
 from errata.model.product.throttle import Throttle
 from errata.model.rebase import Rebase
 from errata.model.refs import RUN_DAYS, run_branch
 from errata.model.run import ChunkState, RunState
 from errata.model.waves import WaveState, derive_run_state, list_waves
+from errata.ports.hooks import ProgressListener
 from errata.publishing.messages import plan_again_command
 from errata.publishing.readers.ready_table import owe_ready
 from errata.publishing.selection import read_refs
@@ -159,15 +160,27 @@ def _join_run(context: RunContext, work: _Work) -> RunView:
     product = context.workspace.project.products.get(context.manifest.product)
     throttle = (product.throttle if product else None) or context.workspace.project.throttle
     context.engines.hold_to(throttle)
-    context.engines.start_early()
+    with closing(_open_progress(context)) as progress:
+        progress.prepare("starting Spark…")
+        context.engines.start_early()
+        job = _work_on(context, work, product, throttle, progress)
+    return _finish_run(job, work.started)
+
+
+def _open_progress(context: RunContext) -> ProgressListener:
+    manifest = context.manifest
+    return context.workspace.progress(context.run_id, len(manifest.partitions), manifest.target.grain.value)
+
+
+def _work_on(
+    context: RunContext, work: _Work, product: Product | None, throttle: Throttle, progress: ProgressListener
+) -> RunJob:
+    """Compute until nothing is left to claim."""
     rebases = context.ledger.rebases.list(context.run_id)
     _require_pins(context, rebases)
     tag_rebases(context.workspace, context.actor, context.run)
     _prepare_branch(context)
     sweep_refs(context.workspace, context.actor, context.run.table)
-    progress = context.workspace.progress(
-        context.run_id, len(context.manifest.partitions), context.manifest.target.grain.value
-    )
     job = RunJob(
         context.workspace,
         context.actor,
@@ -188,22 +201,18 @@ def _join_run(context: RunContext, work: _Work) -> RunView:
         context.ledger.audit.note(
             context.run_id, context.actor, "throttle.applied", {"throttle": to_plain(throttle), "signals": signals}
         )
-    try:
-        check_determinism(job)
-        owner = current_owner(work.owner_name)
-        enter = partial(enter_wave, context) if find_freeze_setting(context) else None
-        work_until_done(
-            job,
-            owner,
-            parallel=work.parallel,
-            max_chunks=work.max_chunks,
-            throttle=throttle,
-            health=health,
-            enter_wave=enter,
-        )
-    finally:
-        progress.close()
-    return _finish_run(job, work.started)
+    progress.prepare(None)  # what is left of it is in the time of the first chunk, which shows
+    check_determinism(job)
+    work_until_done(
+        job,
+        current_owner(work.owner_name),
+        parallel=work.parallel,
+        max_chunks=work.max_chunks,
+        throttle=throttle,
+        health=health,
+        enter_wave=partial(enter_wave, context) if find_freeze_setting(context) else None,
+    )
+    return job
 
 
 def _pass_to_gate(context: RunContext, started: float) -> RunView:

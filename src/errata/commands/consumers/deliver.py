@@ -7,6 +7,7 @@ import time
 from errata.approval.permissions import require_role
 from errata.commands.consumers.outbox import item_views, suggest_payment
 from errata.delivery.payment import pay
+from errata.errors import NotFound
 from errata.model.audit import Actor
 from errata.model.consumer.outbox import ItemState
 from errata.model.duration import to_seconds
@@ -24,7 +25,7 @@ def deliver(workspace: Workspace, actor: Actor, of: str | None, *, timeout: str 
     require_role(workspace, actor, (Role.OPERATOR, Role.PUBLISHER), "deliver")
     product = workspace.project.products.get(of or "")
     table = product.target.table if product else None
-    run_id = workspace.ledger.runs.get(of).run_id if of and not product else None
+    run_id = _find_run(workspace, of) if of and not product else None
     report = pay(
         workspace, actor, table=table, run_id=run_id, seconds=to_seconds(timeout), wait=True, tell=workspace.narrate
     )
@@ -37,3 +38,15 @@ def deliver(workspace: Workspace, actor: Actor, of: str | None, *, timeout: str 
         seconds=round(time.monotonic() - started, 3),
         next=suggest_payment(items, run_id or ""),
     )
+
+
+def _find_run(workspace: Workspace, of: str) -> str:
+    try:
+        return workspace.ledger.runs.get(of).run_id
+    except NotFound as error:
+        products = ", ".join(sorted(workspace.project.products))
+        raise NotFound(
+            f"{of!r} is neither a product nor a run; expected one of {products}, or a run id",
+            state="nothing was changed",
+            hint="errata outbox lists what is owed, by run",
+        ) from error

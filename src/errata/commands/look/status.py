@@ -24,6 +24,7 @@ from errata.commands.situation import (
     find_warnings_to_accept,
     focus_for_step,
     goes_by_itself,
+    waits_for_consumers,
 )
 from errata.delivery.copies.run_copies import copy_lines, derive_run_delivered, list_copy_items
 from errata.delivery.run_recovery import derive_run_recovery, list_recovery_items, recovery_lines
@@ -79,6 +80,7 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         set_back=set_back, last_move=find_last_move(workspace, run), chunks=chunks,
         open_warnings=find_warnings_to_accept(workspace, next_run), successor=find_successor(workspace, run),
         campaign=campaign, owes=suggest_payment(open_items, run.run_id), goes_by_itself=goes_by_itself(context),
+        waits_for_consumers=waits_for_consumers(workspace, run),
     )  # fmt: skip
     return StatusView(
         run_id=run.run_id,

@@ -18,6 +18,7 @@ from errata.model.manifest import Manifest
 from errata.model.product import Role
 from errata.model.run import RunState
 from errata.publishing.live_writes import notice_live_writes, read_live_writes
+from errata.text.escape import require_reason
 from errata.views import DecisionView
 from errata.workspace import RunContext, Workspace
 
@@ -60,6 +61,7 @@ def approve(
 def decline(workspace: Workspace, actor: Actor, run_id: str, note: str) -> DecisionView:
     """Decline the plan; this is final."""
     run = workspace.ledger.runs.get(run_id)
+    require_reason("decline", note, f"errata decline {run.run_id}")
     require_role(workspace, actor, (Role.APPROVER,), "decline", run.run_id)
     require_person(workspace, actor, (Role.APPROVER,), "decline", run.run_id)
     refuse_requester(workspace, actor, run.planned_by, "decline", run.run_id)

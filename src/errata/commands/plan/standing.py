@@ -14,6 +14,7 @@ from errata.ledger import StandingRecord
 from errata.model.audit import Actor
 from errata.model.duration import parse_duration
 from errata.model.product import Product, Role
+from errata.text.escape import require_reason
 from errata.views.late import StandingDecisionView, StandingsView, StandingUseView, StandingView
 from errata.workspace import Workspace
 
@@ -92,6 +93,7 @@ def _check_scope(product: Product, scope: StandingScope) -> None:
 
 def revoke_standing(workspace: Workspace, actor: Actor, name: str, note: str) -> StandingsView:
     """Revoke every standing approval of a product; runs under it that are not published need a person from now on."""
+    require_reason("standing revoke", note, f"errata standing revoke {name}")
     require_role(workspace, actor, (Role.APPROVER, Role.PUBLISHER), "standing revoke")
     records = workspace.ledger.standing.list(name)
     if not records:

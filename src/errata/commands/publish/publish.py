@@ -293,8 +293,9 @@ def _tidy_up(context: RunContext, snapshot_id: str) -> tuple[tuple[str, ...], in
         version = context.engines.publishing.version(context.manifest.target)
         warnings = _find_shape_changes(version, context.manifest, snapshot_id)
         live_commits = _count_live_commits(version, context.manifest)
-        remove_run_tags(context)
-        sweep_refs(context.workspace, context.actor, context.run.table)
+        if context.run.state is RunState.PUBLISHED:  # once for all waves
+            remove_run_tags(context)
+            sweep_refs(context.workspace, context.actor, context.run.table)
     except Exception as error:  # noqa: BLE001  whatever it is, the publication has landed
         return (f"published, but cleaning up failed: {first_line(error)}; errata cleanup does the rest",), 0
     return warnings, live_commits

@@ -130,7 +130,8 @@ def _judge_candidate(
     if candidate is None:
         rebase_if_written(context)
         candidate = assemble_candidate(context, chunks)
-        sweep_refs(context.workspace, context.actor, context.run.table)
+        if context.wave is None:  # waves are many, and their last publication does it
+            sweep_refs(context.workspace, context.actor, context.run.table)
     # before the measurement, so that rows of erased subjects never reach a verdict
     if context.manifest.kind != RECONCILE:  # main itself is what it is, and nothing of it is published again
         check_candidate_erasure(context, candidate)

@@ -71,6 +71,11 @@ class HoldRecord:
         """When it was opened, in milliseconds."""
         return int(datetime.fromisoformat(self.opened_at).timestamp() * 1000)
 
+    @property
+    def is_unheard(self) -> bool:
+        """Whether the publication waits for an acknowledgement that nobody has given."""
+        return self.acknowledge and self.state is H.OPEN and self.skipped_by is None
+
     def is_active(self, now_ms: int) -> bool:
         """Whether the consumer is held now."""
         return self.state in STANDING and now_ms < self.until
@@ -110,9 +115,8 @@ def _judge_expired(hold: HoldRecord, now_ms: int) -> Outlook:
     if hold.on_timeout == "go":
         grace = max(_LEAST_GRACE_MS, hold.until - hold.opened_ms)
         return Outlook.GO if hold.until <= now_ms < hold.until + grace else Outlook.OVER
-    is_unheard = hold.acknowledge and hold.state is H.OPEN and hold.skipped_by is None
     # reported once, when it is found; the next publication opens a new hold
-    return Outlook.STOP if is_unheard else Outlook.OVER
+    return Outlook.STOP if hold.is_unheard else Outlook.OVER
 
 
 def find_hold(holds: Iterable[HoldRecord], consumer: str, partitions: Collection[str], table: str) -> HoldRecord | None:
@@ -141,7 +145,10 @@ Outlooks = Sequence[tuple[str, HoldRecord | None, Outlook]]
 """Consumers with their holds, and what a publication does about each."""
 _WHY: dict[Outlook, Callable[[HoldRecord], str]] = {
     Outlook.GO: lambda _: "may be published to",
-    Outlook.NOTICE: lambda one: f"has notice until {_format(one.notice_until)}",
+    Outlook.NOTICE: lambda one: (
+        f"has notice until {_format(one.notice_until)}"
+        + (f", and has not acknowledged its hold, which lasts until {_format(one.until)}" if one.is_unheard else "")
+    ),
     Outlook.ACKNOWLEDGEMENT: lambda one: f"has not acknowledged its hold, which lasts until {_format(one.until)}",
     Outlook.STOP: lambda one: f"did not acknowledge its hold by {_format(one.until)}, and its on_timeout is stop",
     Outlook.OVER: lambda one: f"is no longer held (its hold was opened {_format(one.opened_ms)})",
@@ -152,12 +159,16 @@ def build_held_error(run_id: str, outlooks: Outlooks, now_ms: int) -> PublishHel
     """Error for a publication that consumers make wait, or stop; names each of them and the next command."""
     found = [(name, one, outlook) for name, one, outlook in outlooks if outlook is not Outlook.GO]
     told = [f"{_name(name)} {_WHY[outlook](one) if one else 'was not held'}" for name, one, outlook in found]
-    waits = [(one, outlook) for _, one, outlook in found if one and outlook in WAITS]
-    ends = [one.notice_until if outlook is Outlook.NOTICE else one.until for one, outlook in waits]
+    waits = [one for _, one, outlook in found if one and outlook in WAITS]
+    ends = [one.until if one.is_unheard else one.notice_until for one in waits]
     again = f"errata publish {run_id}"
     if len(waits) == len(found):
-        owners = [f"errata ack {run_id} {name}" for name, _, outlook in found if outlook is Outlook.ACKNOWLEDGEMENT]
-        hint = "\nor ".join([*owners, f"{again} --wait", f"after {_format(max(ends))}: {again}"])
+        unheard = [one for one in waits if one.is_unheard]
+        owners = [f"errata ack {run_id} {one.consumer}" for one in unheard]
+        # with stop, a publication after that time is refused
+        will_stop = any(one.on_timeout == "stop" for one in unheard)
+        later = [] if will_stop else [f"after {_format(max(ends))}: {again}"]
+        hint = "\nor ".join([*owners, f"{again} --wait", *later])
     else:
         hint = f"{again} holds them again"
     until = to_instant(max(ends)) if ends else None

@@ -11,7 +11,7 @@ from errata.model.diff import Movement
 from errata.model.partition import fold_ranges
 from errata.text.escape import escape_text
 from errata.text.markup import Markup, el, raw
-from errata.text.numbers import format_signed_percent, format_value, plural
+from errata.text.numbers import format_change, format_value, plural
 
 _HEADS = ("", "before", "after", "change")
 _MASKED = "classified, not shown"
@@ -198,7 +198,7 @@ def _cells(one: Movement) -> tuple[str, str, str]:
     if one.before == one.after:
         change = "same"
     else:
-        change = format_signed_percent(one.percent) if one.percent is not None else "–"
+        change = format_change(one.before, one.after) if one.percent is not None else "–"
     return _format_number(one.before), _format_number(one.after), change
 
 

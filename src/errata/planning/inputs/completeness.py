@@ -100,7 +100,7 @@ def _refuse_waiting(
         by_reason.setdefault(why, []).append(name)
     told = [f"{world.folded(names)}: {why}" for why, names in list(by_reason.items())[:_SHOWN]]
     more = f"; {plural(len(by_reason) - _SHOWN, 'other reason')}" if len(by_reason) > _SHOWN else ""
-    count = f"{len(held):,} of {len(world.partitions):,} partitions"
+    count = f"{len(held):,} of {plural(len(world.partitions), 'partition')}"
     text = f"{source.name} is not complete for {count}: {'; '.join(told)}{more}{f'; {ignored}' if ignored else ''}"
     look = (f"wait for {facts.location}, or ask who writes it",)
     return GuardrailResult("waiting", "refuse", text, look=look, leave_out=frozenset(held))

@@ -148,7 +148,7 @@ def _refuse_unresolved(world: PlanContext, what: str, facts: InputState) -> Guar
     for name, why in facts.unresolved.items():
         by_reason.setdefault(why, []).append(name)
     told = "; ".join(f"{world.folded(names)}: {why}" for why, names in by_reason.items())
-    count = f"{len(facts.unresolved):,} of {len(world.partitions):,} partitions"
+    count = f"{len(facts.unresolved):,} of {plural(len(world.partitions), 'partition')}"
     look = (
         f"{facts.location}.snapshots lists what the table still has; in the product file, version: TAG reads a "
         "snapshot that was kept, and reference: current the newest"

@@ -69,13 +69,15 @@ def _cover_plan(plan: PlanView, width: int) -> tuple[list[str], str]:
 def decline(
     session: Session,
     run: Run,
-    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Reason, recorded with the decision.")],
+    note: Annotated[
+        str, typer.Option("--reason", "--note", metavar="TEXT", help="Reason, recorded with the decision.")
+    ],
 ) -> None:
     """Decline a plan; this is final.
 
     A new plan is a new run.
 
-    Example: errata decline bf-20260214-daily-revenue-7f3a21c0 --note "books are closed"
+    Example: errata decline bf-20260214-daily-revenue-7f3a21c0 --reason "books are closed"
     """
     with session.client() as client:
         if campaign := find_campaign(client, run):

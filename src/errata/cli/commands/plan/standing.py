@@ -96,13 +96,15 @@ def _cover_scope(view: StandingView, width: int) -> tuple[list[str], str]:
 def standing_revoke(
     session: Session,
     product: OneProduct,
-    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Reason, recorded with the decision.")],
+    note: Annotated[
+        str, typer.Option("--reason", "--note", metavar="TEXT", help="Reason, recorded with the decision.")
+    ],
 ) -> None:
     """Revoke every standing approval of a product.
 
     Runs under it that are not published need a person from now on.
 
-    Example: errata standing revoke fin.daily_revenue --note "books are closed"
+    Example: errata standing revoke fin.daily_revenue --reason "books are closed"
     """
     with session.client() as client:
         view = client.revoke_standing(product, note=note, as_=session.person)

@@ -57,7 +57,8 @@ def _render_steps(steps: Sequence[str], width: int) -> list[str]:
 def render_confirmed(view: ConfirmView, steps: Sequence[str], width: int) -> list[str]:
     """What was recorded, and the steps that come next."""
     if view.step == "stopped":
-        lines = wrap(f"{view.consumer} is stopped, as far as its checkpoint shows; publish checks it again", width)
+        shown = "is stopped, as far as its checkpoint shows; publish checks it again"
+        lines = wrap(f"{view.consumer} {shown if view.checkpoint else 'was confirmed to be stopped'}", width)
     elif view.is_done:
         lines = wrap(f"{view.consumer} reads from {view.checkpoint} and is past the publication", width)
     else:
