@@ -134,5 +134,5 @@ def test_old_and_new_files_are_loaded_together(
     rows = engines.lake_rows.read(copy, table, snapshot, DAYS[:1])
     assert sorted(file.refusal is None for file in rows.files()) == [False, True]
     copies = SnowflakeCopies({"snow": make_account(fakesnow, snowflake_database)})
-    assert copies.load(copy, "errata_stage_1", rows) == 4
+    assert copies.load(copy, "errata_stage_1", rows).rows == 4
     assert copies.measure(copy, None, staging="errata_stage_1") == rows.measure()

@@ -14,7 +14,7 @@ from errata.ledger import OutboxItem
 from errata.model.audit import Actor
 from errata.model.consumer.outbox import Effect, ItemState
 from errata.model.copy.declaration import REFRESH
-from errata.model.copy.delivery import describe_contents
+from errata.model.copy.receipt import describe_contents
 from errata.model.partition import format_partition_list, parse_list
 from errata.model.product import Product, Role
 from errata.views.copies import BaselineView

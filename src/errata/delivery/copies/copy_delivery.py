@@ -7,15 +7,14 @@ whatever became of them is then known, and what they delivered is on record in t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from errata.canonical import canonical_bytes
 from errata.delivery.copies.accepted_rows import AcceptedPartition, open_accepted_rows, read_acceptance
 from errata.delivery.copies.declared_copies import find_copy, open_copy
 from errata.delivery.copies.linked_tables import refresh_linked_table
-from errata.delivery.recovery_clock import find_commit_time
+from errata.delivery.copies.receipts import ReceiptWriter, describe_attempts, describe_place
 from errata.errors import (
     AttemptLost,
     CopyChanged,
@@ -30,9 +29,9 @@ from errata.failpoints import failpoint
 from errata.ledger import OutboxItem
 from errata.model.audit import Actor
 from errata.model.consumer.outbox import Failed, Later, Paid, Payment, TryAgain
-from errata.model.copy.checksum import EMPTY, find_differing
+from errata.model.copy.checksum import EMPTY, Checksum, find_differing
 from errata.model.copy.declaration import REFRESH
-from errata.model.copy.delivery import Receipt, Swap, describe_contents
+from errata.model.copy.delivery import Loaded, Receipt, Swap
 from errata.model.copy.marker import (
     Content,
     Delivered,
@@ -75,7 +74,7 @@ def deliver_copy(workspace: Workspace, actor: Actor, item: OutboxItem) -> Paymen
         return TryAgain(refused.message, {CODE: refused.code})
     except RunExpired as gone:
         delivery.end_attempt()
-        return Failed(gone.message, {CODE: gone.code})
+        return Failed(gone.message, {CODE: gone.code}, delivery.describe_stop(gone.code))
     except EngineError:
         # nothing was written, or the fence finds out now, or the next attempt does
         delivery.end_attempt()
@@ -90,6 +89,7 @@ class _Delivery:
     item: OutboxItem
     copy: CopyTable
     copies: WarehouseCopies
+    attempts: dict[int, MarkerState] = field(default_factory=dict)  # of this publication, as far as they are over
 
     @property
     def marker(self) -> Marker:
@@ -103,10 +103,10 @@ class _Delivery:
         sequences = {name: one.sequence for name, one in accepted.items()}
         wanted = {name: accepted[name] for name in list_undelivered(sequences, delivered)}
         if not wanted:
-            return Paid(self.describe_delivered(delivered))
+            return Paid(self.write_receipts(accepted, delivered).write_present(self.measure(delivered)))
         if others := sorted(name for name in wanted if name in delivered and delivered[name].shape != self.copy.shape):
             return self.describe_other_shape(others)
-        swap = self.stage(wanted, delivered)
+        swap, loaded, staged = self.stage(wanted, delivered)
         self.copies.open_marker(self.copy, self.marker)
         if read_acceptance(self.workspace, self.item.table, wanted) != wanted:
             # published or rolled back while rows were loaded: what is staged is no longer what is accepted
@@ -116,31 +116,40 @@ class _Delivery:
         if receipt is None:
             return TryAgain("the answer to the commit was lost, and it did not land", {CODE: OutcomeUnknown.code})
         failpoint("copy.after_swap")
-        return Paid(self.finish(receipt, wanted, delivered))
+        self.attempts[receipt.marker.attempt] = MarkerState.DONE
+        read_back = self.measure(accepted)
+        self.copies.drop_staging(self.copy, swap.staging)
+        told = self.write_receipts(accepted, delivered).write_swapped(receipt, loaded, staged, read_back)
+        return Paid(told)
 
     def settle_earlier_attempts(self) -> None:
         """End attempts whose outcome nobody knows, and drop what they staged."""
         for found in self.copies.list_markers(self.copy, self.marker.publication):
-            if found.state is MarkerState.OPEN and found.marker.attempt < self.marker.attempt:
+            if found.marker.attempt < self.marker.attempt:
                 # raises CopyLocked while a swap may still commit: then nothing is known, and nothing is done
-                self.copies.fence(self.copy, found.marker)
+                is_open = found.state is MarkerState.OPEN
+                state = self.copies.fence(self.copy, found.marker) if is_open else found.state
+                self.attempts[found.marker.attempt] = state
         for staging in self.copies.list_staging(self.copy, self.marker.publication):
             # those of a later attempt are in use: then this one is late itself
             if find_attempt(staging) < self.marker.attempt:
                 self.copies.drop_staging(self.copy, staging)
 
-    def stage(self, wanted: Mapping[str, AcceptedPartition], delivered: Mapping[str, Delivered]) -> Swap:
+    def stage(
+        self, wanted: Mapping[str, AcceptedPartition], delivered: Mapping[str, Delivered]
+    ) -> tuple[Swap, Loaded, Mapping[str, Checksum]]:
         """Load the accepted rows, and compare them with those of the lake before anything is locked."""
         staging = name_staging(self.copy, self.marker.publication, self.marker.attempt)
         rows = open_accepted_rows(self.workspace.engines.lake_rows, self.copy, self.item.table, wanted)
-        self.copies.load(self.copy, staging, rows)
+        loaded = self.copies.load(self.copy, staging, rows)
         measured = rows.measure()
         found = self.copies.measure(self.copy, None, staging=staging)
         if differing := find_differing(measured, found, self.copy.tolerance):
             raise refuse_content(self.copy, differing)
         contents = {name: Content(one.sequence, measured.get(name, EMPTY)) for name, one in wanted.items()}
         recorded = {name: delivered[name] for name in wanted if name in delivered}
-        return Swap(self.marker, staging, contents, expect_contents(tuple(wanted), recorded), recorded)
+        swap = Swap(self.marker, staging, contents, expect_contents(tuple(wanted), recorded), recorded)
+        return swap, loaded, found
 
     def swap(self, swap: Swap) -> Receipt | None:
         """Replace the partitions; None if the answer was lost and the swap did not land."""
@@ -153,49 +162,28 @@ class _Delivery:
             removed = sum(one.rows for one in swap.expected.values())
             return Receipt(swap.marker, dict(swap.contents), removed, swap.rows, 0.0)
 
-    def finish(
-        self, receipt: Receipt, wanted: Mapping[str, AcceptedPartition], delivered: Mapping[str, Delivered]
-    ) -> dict[str, Any]:
-        """Read back what is there now, drop staging, and describe it all for the record."""
-        measured = {name: one.checksum for name, one in receipt.partitions.items()}
-        found = self.copies.measure(self.copy, measured)
-        since = find_differing(measured, found, self.copy.tolerance)
-        self.copies.drop_staging(self.copy, name_staging(self.copy, receipt.marker.publication, receipt.marker.attempt))
-        already = {name: one.content for name, one in delivered.items() if name not in wanted}
-        told = receipt.to_dict() | self.describe_contents({**already, **receipt.partitions})
-        told["snapshots"] = sorted({one.snapshot_id for one in wanted.values()})
-        told["seconds_since_commit"] = self.count_seconds(wanted)
-        if since:
-            told["written_since"] = list(since)
-        return told
+    def measure(self, partitions: Collection[str]) -> Mapping[str, Checksum]:
+        """What the copy holds now."""
+        return self.copies.measure(self.copy, partitions) if partitions else {}
 
-    def count_seconds(self, wanted: Mapping[str, AcceptedPartition]) -> float:
-        """How long readers of the copy had to wait after the newest commit that is delivered."""
-        newest = self.workspace.ledger.publications.get(max(wanted.values(), key=lambda one: one.sequence).publication)
-        manifest = self.workspace.ledger.runs.manifest(newest.run_id)
-        committed = find_commit_time(self.workspace, newest, manifest)
-        return max(0.0, round((self.workspace.ledger.now_ms() - committed) / 1000, 3))
-
-    def describe_contents(self, contents: Mapping[str, Content]) -> dict[str, Any]:
-        """Where, how much, and the digest of the list of what each partition holds."""
-        part = self.workspace.ledger.parts.put(canonical_bytes(describe_contents(contents)))
-        rows = sum(one.checksum.rows for one in contents.values())
-        where = {"warehouse": self.copy.warehouse, "table": self.copy.table}
-        return where | {"partitions": len(contents), "rows": rows, "contents": part}
+    def write_receipts(
+        self, accepted: Mapping[str, AcceptedPartition], delivered: Mapping[str, Delivered]
+    ) -> ReceiptWriter:
+        """Describes for the record what this attempt did or found."""
+        return ReceiptWriter(self.workspace, self.copy, accepted, delivered, self.attempts)
 
     def end_attempt(self) -> None:
         """Void the marker and drop staging, as far as the warehouse lets us; the next attempt does the rest."""
         try:
-            self.copies.fence(self.copy, self.marker)
+            self.attempts[self.marker.attempt] = self.copies.fence(self.copy, self.marker)
             self.copies.drop_staging(self.copy, name_staging(self.copy, self.marker.publication, self.marker.attempt))
         except ErrataError:
             pass  # what this attempt found is the news
 
-    def describe_delivered(self, delivered: Mapping[str, Delivered]) -> dict[str, Any]:
-        """What is on record in the warehouse about partitions that are as accepted."""
-        publications = sorted({one.marker.publication for one in delivered.values()})
-        told = self.describe_contents({name: one.content for name, one in delivered.items()})
-        return told | {"delivered_by": publications}
+    def describe_stop(self, code: str, changed: Collection[str] = ()) -> dict[str, Any]:
+        """What stopped the delivery, for the record: partitions that somebody else wrote, and attempts that are over."""
+        told = {**describe_place(self.copy), CODE: code, "attempts": describe_attempts(self.attempts)}
+        return told | ({"changed": sorted(changed)} if changed else {})
 
     def describe_change(self, refused: CopyChanged) -> Failed:
         """Somebody else wrote the copy, or nobody has accepted what it held before its first delivery."""
@@ -205,13 +193,19 @@ class _Delivery:
         if not known:
             shown = format_ranges(self.copy.grain, differing, _SHOWN)
             told = f"{self.copy.name} has rows that Errata did not deliver, in {shown}, and nobody has accepted them"
-        return Failed(f"{told}: {self.suggest_baseline(differing)}", {CODE: refused.code, PARTITIONS: differing})
+        progress = {CODE: refused.code, PARTITIONS: differing}
+        return Failed(
+            f"{told}: {self.suggest_baseline(differing)}", progress, self.describe_stop(refused.code, differing)
+        )
 
     def describe_other_shape(self, partitions: list[str]) -> Failed:
         """The columns of the copy are others than when it was delivered to, so that nothing can be compared."""
         shown = format_ranges(self.copy.grain, partitions, _SHOWN)
         told = f"columns of {self.copy.name} changed since its last delivery, in {shown}"
-        return Failed(f"{told}: {self.suggest_baseline(partitions)}", {CODE: CopyChanged.code, PARTITIONS: partitions})
+        progress = {CODE: CopyChanged.code, PARTITIONS: partitions}
+        return Failed(
+            f"{told}: {self.suggest_baseline(partitions)}", progress, self.describe_stop(CopyChanged.code, partitions)
+        )
 
     def suggest_baseline(self, partitions: list[str]) -> str:
         """The command with which a person accepts what the copy holds."""
