@@ -12,6 +12,8 @@ from typing import Any
 from errata.model.copy.checksum import EMPTY, Checksum, DoubleSum
 from errata.model.copy.marker import Content, Delivered
 
+BASELINE = "copy.baseline"
+"""The audit action of a person who accepts what a copy holds."""
 STAGED, COPY, READ_BACK, BEFORE = "staged", "copy", "read_back", "before"
 
 
