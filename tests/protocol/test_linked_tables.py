@@ -9,7 +9,7 @@ import pytest
 from errata.errors import ProjectFileError, UsageError
 from errata.ledger import OutboxItem
 from errata.model.consumer.outbox import Effect
-from errata.testing import MemoryTable
+from errata.testing.copies import MemoryLinkedTables
 from support.clock import Clock, stopped_clock
 from support.copy_world import build_product
 from support.memory_world import MemoryWorld as World
@@ -32,7 +32,7 @@ def clock() -> Iterator[Clock]:
 @pytest.fixture
 def world(make_world: Make) -> World:
     made = make_world(product=build_product(COPY), project=PROJECT)
-    made.engines.links.links["snow", "SALES"] = made.workspace.project.products["shop.sales"].target.table
+    made.engines.links.links["snow", "SALES"] = made.workspace.project.products["fin.sales"].target.table
     return made
 
 
@@ -58,22 +58,22 @@ def test_a_table_that_still_reads_older_metadata_is_not_delivered(world: World, 
     assert item.state == "owed"
     assert "after a refresh; expected" in (item.last_error or "")
     world.engines.links.is_stuck = False
-    clock.advance(hours=1)
+    clock.move(3600)
     world.client.deliver(as_="ana")
     assert items(world)[0].state == "paid"
 
 
-def test_what_live_jobs_committed_since_is_fine(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_live_jobs_committed_since_is_fine(world: World) -> None:
     """The table may read something newer than what was current when the payment began."""
-    tables = world.engines.links
-    refresh = tables.refresh
 
-    def append_and_refresh(warehouse: str, table: str) -> str:
-        lake: MemoryTable = world.table
-        lake.append([{"day": world.days[1], "account": "live", "gross": 1, "n": 1}])
-        return refresh(warehouse, table)
+    class WrittenMeanwhile(MemoryLinkedTables):
+        """A live job commits just before the table reads again."""
 
-    monkeypatch.setattr(tables, "refresh", append_and_refresh)
+        def refresh(self, warehouse: str, table: str) -> str:
+            world.live(world.days[1], "live")
+            return super().refresh(warehouse, table)
+
+    world.engines.links = WrittenMeanwhile(world.engines.lake_rows, world.engines.links.links)
     world.to("published", world.days[0])
     assert items(world)[0].state == "paid"
 
@@ -81,7 +81,7 @@ def test_what_live_jobs_committed_since_is_fine(world: World, monkeypatch: pytes
 def test_there_is_no_baseline_of_such_a_table(world: World) -> None:
     """It has no rows of its own."""
     with pytest.raises(UsageError, match="no copy with rows of its own"):
-        world.client.accept_baseline("shop.sales", as_="bo")
+        world.client.baseline("fin.sales", as_="bo")
 
 
 @pytest.mark.parametrize(

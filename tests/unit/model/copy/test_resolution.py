@@ -49,7 +49,7 @@ def test_names_differ_in_case_or_as_declared():
         (WarehouseColumn("BOOKED_ON", "date"), WarehouseColumn("ACCOUNT", "text"), replace(GROSS, name="USD")),
         ("BOOKED_ON",),
     )
-    found = resolve(Copy("pg", "SALES", "BOOKED_ON", {"gross": "USD"}), table)
+    found = resolve(Copy("pg", "SALES", partition="BOOKED_ON", columns={"gross": "USD"}), table)
     assert found.copy is not None
     assert [column.name for column in found.copy.columns] == ["BOOKED_ON", "ACCOUNT", "USD"]
     assert found.copy.partition.name == "BOOKED_ON"
@@ -66,9 +66,9 @@ def test_a_name_that_could_be_two_columns_is_not_guessed():
 @pytest.mark.parametrize(
     "copy, table, told",
     [
-        (Copy("pg", "t", None, {"grosss": "gross"}), TABLE, "columns.grosss: the target has no column grosss"),
-        (Copy("pg", "t", None, {"gross": "usd"}), TABLE, "columns.gross: the copy has no column usd"),
-        (Copy("pg", "t", "d"), TABLE, "partition: the copy has no column d"),
+        (Copy("pg", "t", columns={"grosss": "gross"}), TABLE, "columns.grosss: the target has no column grosss"),
+        (Copy("pg", "t", columns={"gross": "usd"}), TABLE, "columns.gross: the copy has no column usd"),
+        (Copy("pg", "t", partition="d"), TABLE, "partition: the copy has no column d"),
         (COPY, replace(TABLE, columns=(ACCOUNT, GROSS)), "partition: no column of the copy has the partitions of day"),
         (
             COPY,
