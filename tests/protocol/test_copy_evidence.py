@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from errata.canonical import canonical_bytes
+from errata.cli.render.why import render_why
 from errata.commands.upkeep.evidence import export_evidence
 from errata.delivery.copies.copy_delivery import deliver_copy
 from errata.delivery.handlers import load_handlers
@@ -341,6 +342,39 @@ def test_the_cover_of_a_bundle_has_the_same_rows(world: World) -> None:
     run = world.to("published")
     cover = unpacked(export(world, run))["cover.html"].decode()
     assert find_section(cover) == find_section(render_page(world.client.report(run)))
+
+
+def test_why_and_runbook_say_whether_the_copy_got_it(world: World) -> None:
+    """Pending, failed, given up and delivered: each is said as it is, with a command that helps."""
+
+    def ask() -> tuple[str, str]:
+        told = world.client.why("fin.sales", world.days[0])
+        lines = [line for line in render_why(told, 200) if line.startswith("copy ")]
+        step = world.client.runbook(run).steps[16]
+        return lines[0], f"{step.state} {step.what}{step.next}"
+
+    run = publish_while_down(world, world.days[0])
+    [item] = items(world)
+    name = "copy pg:shop.sales"
+    line, step = ask()
+    assert line == f"{name} has yet to get what {run} left: pg cannot be reached"
+    assert step == f"open errata deliver {run}"
+    put(world, world.days[0])
+    retry(world)
+    pay(world.workspace, BO, seconds=60)
+    line, step = ask()
+    assert line.startswith(f"{name} did not get what {run} left: failed: pg:shop.sales has rows that Errata did not")
+    assert step == f"open errata outbox {run}"
+    world.client.waive_outbox(str(item.item_id), reason="retired", as_="bo")
+    line, step = ask()
+    assert line.startswith(f"{name} did not get what {run} left: given up by bo, ")
+    assert line.endswith(": retired")
+    assert step == "done given up: pg:shop.sales"
+    table(world).rows.clear()
+    world.client.rollback(run, reason="wrong", as_="bo")
+    line, step = ask()
+    assert line.startswith(f"{name} got what {run} left, ")
+    assert step == "done pg:shop.sales"
 
 
 def find_section(page: str) -> str:

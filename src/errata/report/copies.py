@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from errata.model.copy.delivered_state import DeliveredState
 from errata.model.copy.summary import CopySummary
-from errata.report.html import render_section, render_table
+from errata.report.html import render_section, render_table, render_tile
 from errata.text.markup import Child, Markup, el
 from errata.text.numbers import format_exact, format_moment, plural
 
@@ -16,7 +16,7 @@ _MARKS = {
     DeliveredState.FAILED: ("bad", "✗", "failed"),
     DeliveredState.WAIVED: ("warn", "!", "given up"),
 }
-_SAME = {True: ("good", "=", "equal"), False: ("bad", "≠", "differs"), None: ("", "", "not compared")}
+_SAME = {True: ("good", "=", "equal"), False: ("bad", "≠", "differs")}
 _HEAD = ("Copy", "State", "Partitions", "Rows", "Lake = copy", "Delivered", "Visible after")
 
 
@@ -40,6 +40,17 @@ def render_copies(copies: Sequence[CopySummary], folded: Callable[[Sequence[str]
     ]
 
 
+def render_copy_tile(copies: Sequence[CopySummary]) -> list[Child]:
+    """How many of the copies have it all, and what became of the others; nothing if the run has none."""
+    if not copies:
+        return []
+    states = [one.state for one in copies]
+    others = [state for state in (DeliveredState.FAILED, DeliveredState.PENDING, DeliveredState.WAIVED)
+              if state in states]  # fmt: skip
+    told = ", ".join(f"{states.count(state)} {_MARKS[state][2]}" for state in others)
+    return [render_tile("Copies", f"{states.count(DeliveredState.YES)} of {len(states)} delivered", told)]
+
+
 def _list_cells(one: CopySummary, folded: Callable[[Sequence[str]], str]) -> list[Child]:
     kind, sign, word = _MARKS[one.state]
     state: list[Child] = [_mark(kind, sign, word)]
@@ -52,15 +63,15 @@ def _list_cells(one: CopySummary, folded: Callable[[Sequence[str]], str]) -> lis
         many = f"{format_exact(one.delivered)} of {many}"
     missing = [el("div", f"not there: {folded(one.missing)}", class_="dim")] if one.missing else []
     return [
-        el("code", one.copy),
+        el("span", one.copy, class_="nw"),
         state,
         [many, *missing],
         format_exact(one.rows) if one.rows is not None else "–",
-        _mark(*_SAME[one.is_same]),
+        "not compared" if one.is_same is None else _mark(*_SAME[one.is_same]),
         el("span", f"{format_moment(one.delivered_at)} UTC", class_="nw") if one.delivered_at else "–",
         f"{one.seconds:,.1f} s" if one.seconds is not None else "–",
     ]
 
 
 def _mark(kind: str, sign: str, word: str) -> Markup:
-    return el("span", el("b", sign, aria_hidden="true") if sign else None, f" {word}", class_=f"mark {kind}".strip())
+    return el("span", el("b", sign, aria_hidden="true"), f" {word}", class_=f"mark {kind}")
