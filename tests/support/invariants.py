@@ -16,6 +16,7 @@ I10 a run of kind attest or reconcile was never approved, released or published,
 I12 no lock outlives its publication, and every live file is there and has its size
 I14 what is owed: see :mod:`support.outbox_invariants`
 I15 holds: see :mod:`support.hold_invariants`
+I16 copies in a warehouse: see :mod:`support.copy_invariants`
 """
 
 from __future__ import annotations
