@@ -162,6 +162,18 @@ def test_a_lost_answer_is_said_in_the_receipt(world: World) -> None:
     assert check(world, export(world, run)).problems == []
 
 
+def test_rows_that_others_write_after_the_swap_are_in_the_receipt(world: World) -> None:
+    """The later look finds them; the receipt names the partition, the verifier warns, and the report says so."""
+    with arm("copy.after_commit", lambda: put(world, world.days[0])):
+        run = world.to("published", world.days[0])
+    [item] = items(world)
+    assert item.result["written_since"] == [world.days[0]]
+    found = check(world, export(world, run))
+    assert found.problems == []
+    assert f"{world.days[0]} of pg:shop.sales was written by others" in found.warnings
+    assert "differs" in find_section(render_page(world.client.report(run)))
+
+
 def test_a_conflict_and_who_accepted_it_are_in_the_bundle(world: World) -> None:
     """The failed payment names the partitions; the baseline names the person, the reason and what was there."""
     put(world, world.days[0])

@@ -1,9 +1,9 @@
-"""The independent checker of a copy in PostgreSQL: reads the ledger's tables and those of the warehouse, no product code.
+"""The independent checker of a copy in PostgreSQL: reads tables of the ledger and the warehouse, and no product code.
 
-I16 every key of the copy is there once; a marker is there once for each attempt, is of a publication that landed or of a
-    baseline on the audit, and no attempt of a paid item is open; a partition has the rows that its last delivery left,
-    and is never lower than what a receipt says nor higher than what is accepted; every receipt has the attempts of the
-    warehouse, and its own was done; nothing is left in staging once nothing is owed
+I16 every key of the copy is there once; a marker is there once for each attempt, is of a publication that landed or
+    of a baseline on the audit, and no attempt of a paid item is open; a partition has the rows that its last delivery
+    left, and is never lower than what a receipt says nor higher than what is accepted; every receipt has the attempts
+    of the warehouse, and its own was done; nothing is left in staging once nothing is owed
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ def _markers(db: sqlite3.Connection, markers: list[tuple[Any, ...]], items: list
     paid = {one["pub_id"] for one in items if one["state"] == "paid"} - {
         one["pub_id"] for one in items if one["state"] != "paid"
     }
-    return found + [f"I16 {one} is open, and its item is paid" for one in markers if one[2] == "open" and one[0] in paid]
+    return found + [
+        f"I16 {one} is open, and its item is paid" for one in markers if one[2] == "open" and one[0] in paid
+    ]
 
 
-def _receipts(
-    db: sqlite3.Connection, ask: Ask, markers: list[tuple[Any, ...]], items: list[sqlite3.Row]
-) -> list[str]:
+def _receipts(db: sqlite3.Connection, ask: Ask, markers: list[tuple[Any, ...]], items: list[sqlite3.Row]) -> list[str]:
     """What the receipts say is what the warehouse says."""
     query = "SELECT partition, sequence FROM shop.errata_delivered_sales"
-    held, found = {name: sequence for name, sequence in ask(query)}, []
+    held, found = dict(ask(query)), []
     for item in items:
         result = json.loads(item["result"])
         if item["state"] != "paid" or "contents" not in result:

@@ -1314,7 +1314,7 @@ def is_like(one: Mapping[str, Any], other: Mapping[str, Any], tolerance: str | N
     sums, others = one.get("doubles", ()), other.get("doubles", ())
     if not one["rows"]:
         return True
-    return len(sums) == len(others) and all(_is_near(a, b, tolerance or "0") for a, b in zip(sums, others))
+    return len(sums) == len(others) and all(_is_near(a, others[n], tolerance or "0") for n, a in enumerate(sums))
 
 
 def _is_near(one: Sequence[Any], other: Sequence[Any], tolerance: str) -> bool:

@@ -181,7 +181,7 @@ class _Delivery:
             pass  # what this attempt found is the news
 
     def describe_stop(self, code: str, changed: Collection[str] = ()) -> dict[str, Any]:
-        """What stopped the delivery, for the record: partitions that somebody else wrote, and attempts that are over."""
+        """What stopped the delivery: partitions that somebody else wrote, and attempts that are over."""
         told = {**describe_place(self.copy), CODE: code, "attempts": describe_attempts(self.attempts)}
         return told | ({"changed": sorted(changed)} if changed else {})
 

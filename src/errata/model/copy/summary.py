@@ -54,9 +54,7 @@ def summarize_copies(
     return tuple(_summarize(name, [one for one in mine if one.copy == name], read_contents) for name in names)
 
 
-def _summarize(
-    name: str, items: Sequence[CopyItem], read_contents: Callable[[str], Mapping[str, Any]]
-) -> CopySummary:
+def _summarize(name: str, items: Sequence[CopyItem], read_contents: Callable[[str], Mapping[str, Any]]) -> CopySummary:
     newest: dict[str, CopyItem] = {}
     found: dict[str, tuple[int, bool]] = {}
     for item in sorted(items, key=lambda one: one.seq):
