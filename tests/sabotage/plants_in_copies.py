@@ -101,7 +101,7 @@ IN_COPIES = (
     Plant(
         "rows that reached the copy are not compared with the lake",
         ENGINE,
-        "            if differing := find_differing(wanted, session.measure(names), copy.tolerance):\n",
+        "            if differing := find_differing(wanted, found, copy.tolerance):\n",
         "            if differing := find_differing(wanted, wanted, copy.tolerance):\n",
         (f"{CONTRACT}staging_with_other_rows_than_the_lake_is_refused",),
     ),
