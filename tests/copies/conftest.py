@@ -41,4 +41,5 @@ def make_world(tmp_path: Path, postgres: PostgresServer, database: str) -> Itera
 
     yield make
     for world in made:
+        world.check()
         world.lake.client.close()

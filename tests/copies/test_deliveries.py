@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -61,3 +62,25 @@ def test_an_edit_after_the_approval_is_a_conflict(make_world: Make) -> None:
     with pytest.raises(CopyChanged):
         lake.client.run(plan.run_id, as_="ana")
     assert (world.rows(), world.staging()) == (before, [])
+
+
+def test_the_checker_of_copies_finds_what_is_wrong(make_world: Make) -> None:
+    """A row twice, a marker of nothing, a partition that went back, and staging that was left."""
+    world = make_world(days=2, history=False)
+    world.lake.to("published")
+    world.check()
+    spoil = {
+        "times": "INSERT INTO shop.sales SELECT * FROM shop.sales LIMIT 1",
+        "nothing that landed": "INSERT INTO shop.errata_markers_sales VALUES ('bf-x-p1', 1, 'done')",
+        "was delivered by an attempt": "UPDATE shop.errata_markers_sales SET state = 'void'",
+        "had delivered": "UPDATE shop.errata_delivered_sales SET sequence = 0",
+        "is accepted": "UPDATE shop.errata_delivered_sales SET sequence = 99",
+        "is left": "CREATE TABLE shop.errata_stage_x (n int)",
+    }
+    for told, statement in spoil.items():
+        copied = f"{world.database}_{len(told)}"
+        world.server.execute(f"CREATE DATABASE {copied} TEMPLATE {world.database}", database="postgres")
+        world.server.execute(statement, database=copied)
+        with pytest.raises(AssertionError, match=told):
+            replace(world, database=copied).check()
+        world.server.drop_database(copied)

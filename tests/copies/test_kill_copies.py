@@ -18,6 +18,7 @@ import pytest
 
 from errata.failpoints import NAMES
 from support import attached
+from support.copy_invariants import assert_copy_invariants
 from support.copy_world import CREATE, build_product
 from support.postgres import PostgresServer
 from support.world import World
@@ -92,6 +93,7 @@ class CopiedLake:
         assert self.server.execute(left, database=self.database) == [(0,)]
         undo = "SELECT count(*) FROM pg_class WHERE relname ILIKE '%undo%'"
         assert self.server.execute(undo, database=self.database) == [(0,)]
+        assert_copy_invariants(self.world.root, lambda query: self.server.execute(query, database=self.database))
 
 
 @pytest.fixture

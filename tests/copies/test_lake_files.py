@@ -115,9 +115,10 @@ def test_staging_holds_the_rows_of_the_table_either_way(
     copies = SnowflakeCopies({"snow": account}, hook_sessions(before=seen.append))
     loaded = copies.load(copy, "errata_stage_1", rows)
     assert copies.measure(copy, None, staging="errata_stage_1") == rows.measure()
-    assert loaded == rows.measure()[DAYS[0]].rows
+    assert loaded.rows == rows.measure()[DAYS[0]].rows
     puts = [one for one in seen if one.startswith("PUT")]
     is_as_it_is = CASES[name].told is None
+    assert (loaded.rows_as_is, loaded.files_as_is > 0) == (loaded.rows if is_as_it_is else 0, is_as_it_is)
     assert any("/lake-" in one for one in puts) == (is_as_it_is and stage is None)
     assert any("FROM @LAKE_STAGE FILES" in one for one in seen) == (is_as_it_is and stage is not None)
     assert any("rows-00000.parquet" in one for one in puts) == (not is_as_it_is)
@@ -134,5 +135,5 @@ def test_old_and_new_files_are_loaded_together(
     rows = engines.lake_rows.read(copy, table, snapshot, DAYS[:1])
     assert sorted(file.refusal is None for file in rows.files()) == [False, True]
     copies = SnowflakeCopies({"snow": make_account(fakesnow, snowflake_database)})
-    assert copies.load(copy, "errata_stage_1", rows) == 4
+    assert copies.load(copy, "errata_stage_1", rows).rows == 4
     assert copies.measure(copy, None, staging="errata_stage_1") == rows.measure()

@@ -114,7 +114,7 @@ def test_rows_that_are_lost_on_the_way_are_noticed_before_anything_is_locked(mak
     [item] = items(world)
     assert (item.state, item.last_error) == (
         ItemState.OWED,
-        "pg:shop.sales: expected 3 rows to be loaded, found 2",
+        "the rows that reached pg:shop.sales are not those of the lake, in 2026-01-01",
     )
     assert (rows(world), table(world).staging) == ([], {})
 

@@ -7,6 +7,8 @@ from sabotage.plant import Plant
 CONTRACT = "tests/contract/test_on_servers.py::TestPostgresCopies::test_"
 RACES = "tests/copies/test_races.py::test_"
 LOST = "tests/copies/test_lost_answers.py::test_"
+PROOF = "tests/protocol/test_copy_evidence.py::test_"
+VERIFIER = "evidence/verifier.py"
 OWED = "tests/protocol/test_copies.py::test_"
 FITS = "tests/unit/model/copy/test_resolution.py::test_"
 COMPARED = "tests/protocol/test_copies_check.py::test_"
@@ -51,8 +53,8 @@ IN_COPIES = (
     Plant(
         "earlier attempts are not ended before the next one loads",
         DELIVERY,
-        "                self.copies.fence(self.copy, found.marker)\n        for staging",
-        "                pass\n        for staging",
+        "                state = self.copies.fence(self.copy, found.marker) if is_open else found.state\n",
+        "                state = found.state\n",
         (f"{OWED}an_outcome_that_nobody_knows_is_not_guessed",),
     ),
     Plant(
@@ -116,7 +118,7 @@ IN_COPIES = (
     Plant(
         "rows that reached the copy are not compared with the lake",
         ENGINE,
-        "            if differing := find_differing(wanted, session.measure(names), copy.tolerance):\n",
+        "            if differing := find_differing(wanted, found, copy.tolerance):\n",
         "            if differing := find_differing(wanted, wanted, copy.tolerance):\n",
         (f"{CONTRACT}staging_with_other_rows_than_the_lake_is_refused",),
     ),
@@ -291,5 +293,41 @@ IN_COPIES = (
         'AND NOT tgisinternal",\n',
         'AND tgisinternal",\n',
         (f"{CHECKS}everything_that_is_wrong_is_found_in_one_pass",),
+    ),
+    # -------------------------------------------------------------------------------------------------- what proves it
+    Plant(
+        "a receipt repeats the lake's checksum instead of what was read back",
+        "delivery/copies/copy_delivery.py",
+        "        read_back = self.measure(accepted)\n",
+        "        read_back = {name: one.checksum for name, one in receipt.partitions.items()}\n",
+        (f"{PROOF}rows_that_others_write_after_the_swap_are_in_the_receipt",),
+    ),
+    Plant(
+        "fenced attempts are in no receipt",
+        "delivery/copies/copy_delivery.py",
+        "                self.attempts[found.marker.attempt] = state\n",
+        "                del state\n",
+        (f"{PROOF}a_fenced_attempt_is_in_the_receipt_of_the_next_one",),
+    ),
+    Plant(
+        "the verifier does not compare the sides of a receipt",
+        VERIFIER,
+        '            same = step not in one or is_like(one, one[step], result.get("tolerance"))\n',
+        "            same = True\n",
+        (f"{PROOF}a_receipt_that_does_not_agree_with_itself_is_found",),
+    ),
+    Plant(
+        "the verifier does not compare a receipt with the gate's count",
+        VERIFIER,
+        '            same = all(value == str(one["rows"]) for value in counted)\n',
+        "            same = True\n",
+        (f"{PROOF}a_receipt_that_does_not_agree_with_itself_is_found",),
+    ),
+    Plant(
+        "a copy that was given up counts as delivered in the report",
+        "model/copy/summary.py",
+        "if one.state is not ItemState.PAID]\n",
+        "if one.state is ItemState.OWED]\n",
+        (f"{PROOF}the_report_says_what_is_not_there_and_who_gave_it_up",),
     ),
 )  # fmt: skip

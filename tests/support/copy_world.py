@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 from errata.engines.copies.postgres_copies import PostgresCopies
 from errata.ledger import OutboxItem
 from errata.model.consumer.outbox import Effect
+from support.copy_invariants import assert_copy_invariants
 from support.memory_world import MemoryWorld
 from support.postgres import PostgresServer
 from support.world import PRODUCT_FILE
@@ -95,6 +96,14 @@ class CopyWorld:
     def accept(self) -> None:
         """Accept what the copy holds as its beginning."""
         self.lake.client.baseline("fin.sales", reason="loaded by the old job", as_="bo")
+
+    def check(self, foreign: Collection[str] = ()) -> None:
+        """Ledger and warehouse agree; in ``foreign`` partitions others have written since."""
+        assert_copy_invariants(self.lake.root, self.ask, foreign=foreign)
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        """The answer of the database that has the copy."""
+        return [tuple(row) for row in self.server.execute(query, database=self.database)]
 
     def items(self) -> list[OutboxItem]:
         """Items of the copy, oldest first."""

@@ -17,6 +17,7 @@ I16 a repair of copies has no publication, and starts with an approval
 I12 no lock outlives its publication, and every live file is there and has its size
 I14 what is owed: see :mod:`support.outbox_invariants`
 I15 holds: see :mod:`support.hold_invariants`
+I16 copies in a warehouse: see :mod:`support.copy_invariants`
 """
 
 from __future__ import annotations

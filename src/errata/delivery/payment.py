@@ -185,8 +185,8 @@ class _Payer:
                     self._say(f"▶ item {item.item_id}: {_describe(item)}: {waits}")
             case TryAgain(why, progress, seconds, told):
                 self._record_failure(item, why, progress=progress, at_least=seconds, told=told)
-            case Failed(why, progress):
-                self._record_failure(item, why, is_last=True, progress=progress or None)
+            case Failed(why, progress, result):
+                self._record_failure(item, why, is_last=True, progress=progress or None, result=result)
         return True
 
     def _record_failure(
@@ -198,12 +198,13 @@ class _Payer:
         progress: Mapping[str, Any] | None = None,
         at_least: float = 0,
         told: Mapping[str, Any] | None = None,
+        result: Mapping[str, Any] | None = None,
     ) -> None:
         outbox, most = self.workspace.ledger.outbox, count_attempts(item.effect)
         line = f"item {item.item_id} ({_describe(item)}) of {item.run_id} is not paid: {error}"
         if is_last or item.attempts >= most:
             owes = owe_failure(self.workspace, item, {"problem": error} | dict(told or {}))
-            outbox.record_failed(item, error, self.actor, owes, progress)
+            outbox.record_failed(item, error, self.actor, owes, progress, result)
             line += f"; it failed after {plural(item.attempts, 'attempt')}"
             line += "" if NEXT in (progress or {}) else f", errata outbox retry {item.item_id}"
         else:

@@ -85,9 +85,15 @@ def read_verifier_source() -> bytes:
     return (files("errata.evidence") / "verifier.py").read_bytes()
 
 
+_RECEIPTS = """; and for every receipt of a delivery to a copy, which
+                           records/publications.json names: what each partition held in the lake, in staging, in
+                           the copy before its commit and in the copy afterwards"""
+
+
 def render_readme(dossier: Dossier) -> str:
     """Plain text that lists the members of the bundle and how to verify it."""
     run = dossier.run
+    copies = any(one["effect"] == "copy" for one in dossier.publications.get("owed", ()))
     return f"""Evidence of run {run["run_id"]}, product {run["product"]}
 Reason: {run["reason"]}
 State:  {run["state"]} (audit entry {run["head"]["seq"]}, {run["head"]["at"]})
@@ -120,7 +126,7 @@ records/people.json        who the pseudonyms are, and what sealed texts say. Th
                            breaking its hashes
 measurements/              the numbers that verdicts were made of, by candidate
 parts/                     long lists under their SHA-256: files that were read, expected, staged, taken out and
-                           put in
+                           put in{_RECEIPTS if copies else ""}
 audit/entries.jsonl        the audit from this run's first entry to the head, or from the first decision on its
                            campaign or standing approval. Entries of these are whole; of others there is only the
                            link: a hash of the run's id and a hash of what the entry says

@@ -22,6 +22,7 @@ import hashlib
 import importlib.util
 import io
 import json
+import math
 import os
 import re
 import struct
@@ -73,6 +74,7 @@ _STOP = ("cancelled", "expired")
 _JUDGED = ("validated", "rejected", "needs_acceptance")
 _ANSWERED = ("attested", "differs")
 STANDING = ("standing.approved", "standing.revoked")  # audit actions of decisions on a standing approval
+BASELINE = "copy.baseline"  # the audit action of a person who accepts what a copy of the table holds
 STANDING_RULE = "standing approval: "  # comparisons by which the gate judges the limits of a standing approval
 CHECKING = ("attest", "reconcile")  # kinds that change nothing: they need no approval, and are never published
 MOVES: dict[str, tuple[str, ...]] = {
@@ -499,6 +501,7 @@ class _Case:
         self.campaign: dict[str, Any] = parsed(CAMPAIGN, members[CAMPAIGN]) if CAMPAIGN in members else {}
         self.entries: dict[int, dict[str, Any]] = {}
         self.standing: dict[int, dict[str, Any]] = {}  # decisions on the standing approval that covers the run
+        self.baselines: dict[int, dict[str, Any]] = {}  # what people accepted in copies that the run delivers to
         self.hashes: dict[int, str] = {}
 
     def judge(self) -> None:
@@ -507,7 +510,7 @@ class _Case:
             (ENTRIES, self.chain), (HEAD, self.kept_heads), (MANIFEST, self.plan), (CAMPAIGN, self.member),
             (RUN, self.moves),
             (DECISIONS, self.decisions), (WORK, self.work), (GATE, self.gate), (PUBLICATIONS, self.publications),
-            (PUBLICATIONS, self.owed), (RUN, self.partitions),
+            (PUBLICATIONS, self.owed), (PUBLICATIONS, self.receipts), (RUN, self.partitions),
         )  # fmt: skip
         for member, rule in rules:
             try:
@@ -604,6 +607,8 @@ class _Case:
         over = [row["digest"] for row in self.records[DECISIONS].get("standing", ())]
         if entry["run_id"] is None and entry["action"] in STANDING and entry["body"].get("digest") in over:
             self.standing[seq] = entry
+        elif entry["run_id"] is None and entry["action"] == BASELINE and self.copy_items(entry["body"].get("copy")):
+            self.baselines[seq] = entry
         elif entry["run_id"] not in self.own_ids():
             self.wrong(ENTRIES, f"entry {seq} is of another run")
         else:
@@ -1127,6 +1132,149 @@ class _Case:
             is_settled = row.get("state") in allowed if allowed else row.get("state") not in ("conditional", "void")
             self.need(is_settled, PUBLICATIONS, f"item {item_id} is {row.get('state')}, its publication {outcome}")
 
+    def copy_items(self, name: Any) -> list[dict[str, Any]]:
+        """What the run owed this copy of its table."""
+        owed = self.records[PUBLICATIONS].get("owed", ())
+        return [row for row in owed if row["effect"] == "copy" and row["consumer"] == name]
+
+    def receipts(self) -> None:
+        """What a copy got is what the run published or took back, and the numbers of every side agree."""
+        rows = [row for row in self.records[PUBLICATIONS].get("owed", ()) if row["effect"] == "copy"]
+        heights: dict[tuple[str, str], int] = {}  # how far each partition of each copy has come
+        counts: dict[tuple[str, int], int] = {}  # rows of what was accepted, which are the same in every copy
+        for row in sorted(rows, key=lambda one: one["audit_seq"]):
+            what, result = f"the receipt of item {row['item_id']}", row["result"]
+            if "absorbed_by" not in result and result:
+                place = f"{result.get('warehouse')}:{result.get('table')}"
+                self.need(place == row["consumer"], PUBLICATIONS, f"{what} is of {place}, not of {row['consumer']}")
+            if row["state"] == "paid" and "absorbed_by" in result:
+                self.absorbed(row, rows, what)
+            elif row["state"] == "paid" and "contents" in result:
+                entry = self.entry(PUBLICATIONS, row["audit_seq"], what, result=result)
+                paid = entry is not None and entry["action"] == "outbox.paid"
+                self.need(paid, PUBLICATIONS, f"{what} is not of a payment")
+                self.receipt(row, what, heights, counts)
+            elif row["state"] == "paid":
+                self.need(bool(result.get("metadata")), PUBLICATIONS, f"{what} is missing")
+            else:
+                self.not_delivered(row, what)
+        for seq in sorted(self.baselines):
+            body = self.baselines[seq]["body"]
+            held = parsed(ENTRIES, self.part(ENTRIES, body["contents"]))
+            many = len(held) == body["partitions"] and set(body["differing"]) <= set(held)
+            self.need(many, ENTRIES, f"what audit entry {seq} accepted in {body['copy']} is not what it says")
+            who = self.who(self.baselines[seq]["actor"]["person"])
+            told = f"{who}, {self.baselines[seq]['at']}: {_counted(held, 'partition')}: {self.who(body['reason'])}"
+            self.report.facts.append((f"accepted {body['copy']}", told))
+
+    def absorbed(self, row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str) -> None:
+        """An item that a newer one was paid for: of the same copy, with all its partitions."""
+        newer = [one for one in rows if one["key"] == row["result"]["absorbed_by"]]
+        for one in newer:  # none: it is of another run
+            covers = (one["consumer"], one["state"]) == (row["consumer"], "paid") and one["seq"] > row["seq"]
+            covers = covers and set(row["partitions"]) <= set(one["partitions"])
+            self.need(covers, PUBLICATIONS, f"{what} names {one['key']}, which does not cover it")
+
+    def not_delivered(self, row: Mapping[str, Any], what: str) -> None:
+        """What stopped it is about its own partitions; a copy that somebody gave up is said loudly."""
+        changed = row["result"].get("changed", ())
+        self.need(set(changed) <= set(row["partitions"]), PUBLICATIONS, f"{what} names partitions of another item")
+        if row["state"] == "waived":
+            by = f"{self.who(row['waived_by'])} gave up {_counted(row['partitions'], 'partition')}"
+            self.report.warnings.append(f"{row['consumer']} was not delivered: {by}: {self.who(row['waived_why'])}")
+
+    def receipt(
+        self, row: Mapping[str, Any], what: str, heights: dict[tuple[str, str], int], counts: dict[tuple[str, int], int]
+    ) -> None:
+        """One receipt: its partitions, its sums, and what each partition held on every side."""
+        result, contents = row["result"], parsed(PUBLICATIONS, self.part(PUBLICATIONS, row["result"]["contents"]))
+        published = {one["pub_id"]: one for one in self.records[PUBLICATIONS]["publications"]}
+        if row["pub_id"] is None:
+            self.planned_repair(row, what)
+        else:
+            cause = published.get(row["pub_id"], {})
+            accepted = cause.get("state") == "committed" and set(row["partitions"]) <= set(cause["partitions"])
+            self.need(accepted, PUBLICATIONS, f"{what} has partitions that {row['pub_id']} did not bring")
+        self.need(set(contents) == set(row["partitions"]), PUBLICATIONS, f"{what} has other partitions than its item")
+        swapped = {name: one for name, one in contents.items() if "staged" in one}
+        written = sum(one["rows"] for one in swapped.values())
+        sums = [
+            ("partitions", result["partitions"], len(contents)),
+            ("rows", result["rows"], sum(one["rows"] for one in contents.values())),
+        ]
+        if swapped or "rows_written" in result:
+            sums += [
+                ("rows_written", result["rows_written"], written), ("loaded rows", result["loaded"]["rows"], written),
+                ("rows_removed", result["rows_removed"], sum(one["before"]["rows"] for one in swapped.values())),
+                ("publication", result["publication"], row["pub_id"] or row["key"]),
+                ("snapshots", result["snapshots"], sorted({one["snapshot_id"] for one in swapped.values()})),
+                ("attempts", result["attempts"][-1:], [[result["attempt"], "done"]]),
+            ]  # fmt: skip
+            least = (result["seconds"], result["seconds_since_commit"], result["loaded"]["rows_as_is"])
+            usual = min(least) >= 0 and result["loaded"]["rows_as_is"] <= written
+            self.need(usual, PUBLICATIONS, f"{what} has numbers that cannot be")
+        for name, told, found in sums:
+            self.need(told == found, PUBLICATIONS, f"{what} says {name} {told}, its partitions make it {found}")
+        tries = [attempt for attempt, _ in result["attempts"]]
+        ended = all(state in ("done", "void") for _, state in result["attempts"])
+        self.need(tries == sorted(set(tries)) and ended, PUBLICATIONS, f"{what} has attempts {result['attempts']}")
+        for name, one in contents.items():
+            here = f"{what}, {name}"
+            self.measured(result, name, one, here)
+            self.accepted_by(name, one, here, published)
+            top, rows = heights.get((row["consumer"], name), 0), counts.setdefault((name, one["sequence"]), one["rows"])
+            self.need(one["sequence"] >= top, PUBLICATIONS, f"{here} went back to an older acceptance")
+            self.need(one["rows"] == rows, PUBLICATIONS, f"{here} has {one['rows']} rows, another receipt has {rows}")
+            heights[row["consumer"], name] = one["sequence"]
+        told = f"{_counted(contents, 'partition')}, {result['rows']:,} rows, item {row['item_id']}"
+        self.report.facts.append((f"copy {row['consumer']}", told))
+
+    def planned_repair(self, row: Mapping[str, Any], what: str) -> None:
+        """A repair of a copy follows from the sealed plan, not from a publication."""
+        sealed = [one for one in self.manifest.get("repairs", ()) if one["copy"] == row["consumer"]]
+        planned = {name for one in sealed for name in one["partitions"]}
+        self.need(set(row["partitions"]) == planned, PUBLICATIONS, f"{what} has other partitions than the plan repairs")
+        removed, held = row["result"].get("rows_removed"), sum(one["copy_rows"] for one in sealed)
+        self.need(removed in (None, held), PUBLICATIONS, f"{what} removed {removed} rows, the plan says {held}")
+
+    def measured(self, result: Mapping[str, Any], name: str, one: Mapping[str, Any], here: str) -> None:
+        """The lake, the staging table, the copy before its commit and the copy afterwards hold the same rows."""
+        was_swapped, since = "staged" in one, name in result.get("written_since", ())
+        needed = {"read_back", *(("staged", "before") if was_swapped else ("delivered_by",))}
+        if was_swapped and not result.get("answer_lost"):
+            needed.add("copy")
+        self.need(needed <= set(one), PUBLICATIONS, f"{here} was not measured everywhere")
+        for step in ("staged", "copy", "read_back"):
+            same = step not in one or is_like(one, one[step], result.get("tolerance"))
+            if step == "read_back" and since:
+                self.need(not same, PUBLICATIONS, f"{here} is called written since, but holds what was delivered")
+                self.report.warnings.append(f"{name} of {result['warehouse']}:{result['table']} was written by others")
+            else:
+                self.need(same, PUBLICATIONS, f"{here} has other rows in the lake than in {step}")
+
+    def accepted_by(
+        self, name: str, one: Mapping[str, Any], here: str, published: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        """What was delivered is what a publication or rollback accepted, with as many rows as the gate counted."""
+        row = published.get(one["publication"])
+        if row is None:  # a later run had replaced it when the copy was delivered
+            foreign = not str(one["publication"]).startswith(f"{self.run['run_id']}-")
+            self.need(foreign, PUBLICATIONS, f"{here} is of {one['publication']}, which is not in the bundle")
+            return
+        brought = row["state"] == "committed" and name in row["partitions"]
+        self.need(brought, PUBLICATIONS, f"{here} was not brought by {one['publication']}")
+        same = row["result_snapshot_id"] == one["snapshot_id"]
+        self.need(same, PUBLICATIONS, f"{here} is of snapshot {one['snapshot_id']}, which {row['pub_id']} did not make")
+        numbers = f"measurements/c{row['release'].get('candidate')}.json"
+        if row["kind"] != "publish" or numbers not in self.members:
+            return
+        if (self.manifest.get("publish") or {}).get("mode", IN_PLACE[0]) == IN_PLACE[0]:
+            listed = parsed(numbers, self.members[numbers])
+            counted = [value for scope, part, metric, value, _ in listed
+                       if (scope, part, metric) == ("candidate", name, "rowCount")]  # fmt: skip
+            same = all(value == str(one["rows"]) for value in counted)
+            self.need(same, PUBLICATIONS, f"{here} has {one['rows']} rows, the gate counted {' '.join(counted)}")
+
     def partitions(self) -> None:
         """Where each partition stands follows from what was published and taken back."""
         stands = dict.fromkeys(self.run["partitions"], "unpublished")
@@ -1165,6 +1313,29 @@ class _Case:
             state = "" if row.get("state") == "committed" else f" ({row.get('state')})"
             many = _counted(row.get("partitions", ()), "partition")
             facts.append((word + state, f"{self.who(row.get('person'))}, {row.get('settled_at')}, {many}, {where}"))
+
+
+# --------------------------------------------------------------------------------------------------------- checksums
+
+
+def is_like(one: Mapping[str, Any], other: Mapping[str, Any], tolerance: str | None) -> bool:
+    """Whether two checksums are of the same rows; sums of doubles may differ by the tolerance."""
+    if any(one[name] != other[name] for name in ("rows", "upper", "lower")):
+        return False
+    sums, others = one.get("doubles", ()), other.get("doubles", ())
+    if not one["rows"]:
+        return True
+    return len(sums) == len(others) and all(_is_near(a, others[n], tolerance or "0") for n, a in enumerate(sums))
+
+
+def _is_near(one: Sequence[Any], other: Sequence[Any], tolerance: str) -> bool:
+    (a, count), (b, other_count) = one, other
+    if count != other_count or not all(math.isfinite(float(text)) for text in (a, b)):
+        return (a, count) == (b, other_count)
+    first, second, limit = Fraction(float(a)), Fraction(float(b)), Fraction(tolerance.rstrip("%"))
+    if tolerance.endswith("%"):
+        limit *= max(abs(first), abs(second)) / 100
+    return abs(first - second) <= limit
 
 
 # ------------------------------------------------------------------------------------------------ members of campaigns

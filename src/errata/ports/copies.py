@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from errata.model.copy.checksum import Checksum
-    from errata.model.copy.delivery import Receipt, Swap, WarehouseTable
+    from errata.model.copy.delivery import Loaded, Receipt, Swap, WarehouseTable
     from errata.model.copy.lake_file import LakeFile
     from errata.model.copy.marker import Content, Delivered, MarkedAttempt, Marker, MarkerState
     from errata.model.copy.table import CopyTable
@@ -71,8 +71,8 @@ class WarehouseCopies(Protocol):
     def describe(self, warehouse: str, table: str) -> WarehouseTable | None:
         """The table as it is now; None: there is none. Only reads."""
 
-    def load(self, copy: CopyTable, staging: str, rows: LakeRows) -> int:
-        """Create a staging table next to the copy and fill it; returns the number of rows. Takes no lock on the copy.
+    def load(self, copy: CopyTable, staging: str, rows: LakeRows) -> Loaded:
+        """Create a staging table next to the copy and fill it. Takes no lock on the copy.
 
         Raises ``StateRefused``, and adds nothing, if there is a table of this name: someone else loads or has loaded
         it. Columns have types that hold every value of the lake's types exactly.

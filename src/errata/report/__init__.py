@@ -8,6 +8,7 @@ colour.
     page       order of the sections       decision   scope, people, verdict, next step
     changes    calendar, metrics, columns  formatting distributions, sampled rows
     charts     lines and spreads as SVG    calendar   partitions as a grid
+    copies     a row for each copy in a warehouse
     html       elements, escaped; tables   style      the style sheet
     evidence_cover, timeline               cover page of an evidence bundle
 """

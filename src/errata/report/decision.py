@@ -8,6 +8,7 @@ from typing import Any
 from errata.model.diff import MetricMoves
 from errata.model.partition import Grain, format_ranges
 from errata.model.run import ANSWERED
+from errata.report.copies import render_copy_tile
 from errata.report.html import render_facts, render_masthead, render_section, render_table, render_tile, to_sentence
 from errata.text.markup import Child, Markup, el
 from errata.text.numbers import (
@@ -91,6 +92,7 @@ def render_metric_tile(metric: MetricMoves | None) -> list[Child]:
 
 def _list_tiles(view: ReportView) -> list[Child]:
     tiles = [render_tile("Partitions", format_exact(len(view.partitions)), format_partitions(view, view.partitions))]
+    tiles += render_copy_tile(view.copies)
     if view.diff is None:
         return tiles
     parts = view.diff.diff.partitions

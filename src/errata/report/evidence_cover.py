@@ -12,9 +12,12 @@ from typing import Any
 
 from errata.canonical import from_plain
 from errata.evidence.members import Dossier
+from errata.model.consumer.outbox import Effect, ItemState
+from errata.model.copy.summary import CopyItem, summarize_copies
 from errata.model.diff import MetricMoves
 from errata.model.partition import Grain, format_ranges
 from errata.report.changes import render_metric
+from errata.report.copies import render_copies
 from errata.report.decision import find_state, render_metric_tile, render_row_tiles, render_rules
 from errata.report.html import (
     render_details,
@@ -60,6 +63,7 @@ def render_cover(dossier: Dossier, summary: Mapping[str, Any] | None) -> str:
         _render_gate(told),
         _render_changes(told),
         _render_snapshots(told),
+        _render_copies(told),
         _render_computation(told),
         _render_verification(told),
     )
@@ -259,6 +263,18 @@ def _render_snapshots(told: _CoverData) -> Markup:
 def _describe_waves(waves: Mapping[str, Any]) -> str:
     size = plural(int(waves["size"]), "partition") if waves["size"].isdigit() else waves["size"]
     return f"Planned in waves of {size} at most, {waves['pause']} apart at least."
+
+
+def _render_copies(told: _CoverData) -> list[Child]:
+    items = [
+        CopyItem(
+            row["seq"] or 0, row["consumer"], tuple(row["partitions"]), ItemState(row["state"]), row["result"],
+            row["ended_at"], row["last_error"], row["waived_by"], row["waived_why"],
+        )
+        for row in told.dossier.publications.get("owed", ())
+        if row["effect"] == Effect.COPY.value
+    ]  # fmt: skip
+    return render_copies(summarize_copies(items, lambda digest: json.loads(told.dossier.parts[digest])), told.folded)
 
 
 def _render_computation(told: _CoverData) -> Markup:

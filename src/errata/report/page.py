@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errata.report import changes, decision, formatting
+from errata.report import changes, copies, decision, formatting
 from errata.report.html import to_sentence
 from errata.report.style import CSS
 from errata.text.markup import Child, el, raw
@@ -52,6 +52,7 @@ def _render_sections(view: ReportView) -> list[Child]:
         decision.render_scope(view),
         decision.render_verdict(view),
         *changed,
+        *copies.render_copies(view.copies, lambda names: decision.format_partitions(view, names)),
         decision.render_next_step(view),
         *decision.render_kept_notes(view),
     ]

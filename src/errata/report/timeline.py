@@ -73,6 +73,7 @@ _STEPS = {
     "groups.paused": "stopped the remaining groups",
     "groups.resumed": "continued the groups",
     "hold.skipped": "did not wait for the hold",
+    "copy.baseline": "accepted what a copy held",
     "dark.published": "made the candidate readable",
     "dark.withdrawn": "withdrew the name of the candidate",
 }
@@ -88,6 +89,7 @@ def _iterate_steps(dossier: Dossier) -> Iterator[TimelineEvent]:
             body, who = entry["body"], entry["actor"]["person"]
             why = str(body.get("why") or body.get("reason") or body.get("note") or "")
             said = f" as {body['name']}" if body.get("name") else _format_note(told.get(why, why))
+            said = f" ({body['copy']}){said}" if body.get("copy") else said
             yield TimelineEvent(entry["at"], told.get(who, who), _STEPS[entry["action"]] + said)
 
 

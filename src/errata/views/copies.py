@@ -23,6 +23,20 @@ class CopyLine:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionCopy:
+    """Whether a copy got what is accepted for one partition."""
+
+    warehouse: str
+    table: str
+    state: str  # delivered | pending | failed | waived
+    run_id: str  # whose publication or rollback was to be delivered last
+    at: str | None  # when it was delivered or given up
+    error: str | None = None  # of the last attempt
+    waived_by: str | None = None
+    waived_why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BaselinePartition:
     """A partition on both sides."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from errata.canonical import LEFT_OUT
 from errata.views.approval import BreakGlassView
+from errata.views.copies import PartitionCopy
 from errata.views.status import RunLine, SetBackView
 
 
@@ -58,6 +60,7 @@ class WhyView:
     note: str = ""
     rows: tuple[RowHistoryView, ...] = ()  # per row, if several match
     set_back: SetBackView | None = None  # main does not have the data of the current run
+    copies: tuple[PartitionCopy, ...] = field(default=(), metadata=LEFT_OUT)  # whether they got what is accepted
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from errata.canonical import LEFT_OUT, to_plain
+from errata.model.copy.summary import CopySummary
 from errata.views import NoteView, PlanView, ValidateView, WaveTurnView, WaveView
 from errata.views.diff import DiffView
 
@@ -54,6 +55,7 @@ class ReportView:
     notes: tuple[str, ...] = ()
     waves: tuple[WaveView, ...] = ()
     turn: WaveTurnView | None = None  # None: the run is one wave
+    copies: tuple[CopySummary, ...] = field(default=(), metadata=LEFT_OUT)  # in warehouses, that the run delivers to
     kept_notes: tuple[NoteView, ...] = field(default=(), metadata=LEFT_OUT)  # what people wrote about the run
 
     def data(self) -> dict[str, Any]:

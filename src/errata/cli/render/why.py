@@ -11,6 +11,7 @@ from errata.text.numbers import format_exact, format_moment, format_value, forma
 
 if TYPE_CHECKING:
     from errata.views import HistoryView, WhyView
+    from errata.views.copies import PartitionCopy
 
 INDENT = " " * 18
 
@@ -23,6 +24,7 @@ def render_why(view: WhyView, width: int) -> list[str]:
     lines += _render_events(view.history, width)
     for row in view.rows:
         lines += ["", *flow([_format_key(row.key)], width), *_render_events(row.history, width)]
+    lines += [line for copy in view.copies for line in _render_copy(copy, width)]
     lines += wrap(view.note, width) if view.note else []
     if view.set_back:
         lines += [*wrap(view.set_back.told, width, "! "), *render_next(view.set_back.next)]
@@ -31,6 +33,18 @@ def render_why(view: WhyView, width: int) -> list[str]:
 
 def _format_key(key: Mapping[str, str | None]) -> str:
     return "   ".join(f"{name}={format_verbatim(text)}" for name, text in key.items())
+
+
+def _render_copy(copy: PartitionCopy, width: int) -> list[str]:
+    """Whether a copy got what is accepted."""
+    when = f", {format_moment(copy.at)}" if copy.at else ""
+    said = {
+        "delivered": f"got what {copy.run_id} left{when}",
+        "waived": f"did not get what {copy.run_id} left: given up by {copy.waived_by}{when}: {copy.waived_why}",
+        "failed": f"did not get what {copy.run_id} left: failed",
+    }.get(copy.state, f"has yet to get what {copy.run_id} left")
+    error = f": {copy.error}" if copy.error else ""
+    return wrap(f"copy {copy.warehouse}:{copy.table} {said}{error}", width)
 
 
 def _render_events(history: Sequence[HistoryView], width: int) -> list[str]:

@@ -14,13 +14,12 @@ from errata.ledger import OutboxItem
 from errata.model.audit import Actor
 from errata.model.consumer.outbox import Effect, ItemState
 from errata.model.copy.declaration import REFRESH
-from errata.model.copy.delivery import describe_contents
+from errata.model.copy.receipt import BASELINE, describe_contents
 from errata.model.partition import format_partition_list, parse_list
 from errata.model.product import Product, Role
 from errata.views.copies import BaselineView
 from errata.workspace import Workspace
 
-BASELINE = "copy.baseline"
 _DECIDERS = (Role.PUBLISHER, Role.APPROVER)
 _LOOKERS = (Role.OPERATOR, *_DECIDERS)
 

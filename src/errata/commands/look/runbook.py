@@ -39,7 +39,7 @@ def build_runbook(workspace: Workspace, actor: Actor, run_id: str) -> RunbookVie
             **dict(_list_decisions(workspace, run, plan, entries)),
             **dict(_list_ends(workspace, run, entries, notes)),
         }
-        steps = list_steps(actions, dict(_list_not_needed(manifest)), _list_commands(run))
+        steps = list_steps(actions, dict(_list_not_needed(manifest)), _list_commands(workspace, run))
         return RunbookView(run.run_id, run.product, run.state.value, steps, notes)
 
     return workspace.ledger.read_together(read)
@@ -139,11 +139,15 @@ def _list_ends(
 def _list_deliveries(items: Sequence[OutboxItem]) -> Iterator[tuple[str, StepAction]]:
     """Messages about the publication, and everything that follows it to consumers, once all of that has ended."""
     told = [item for item in items if item.effect is Effect.TELL and item.event == "published"]
-    followed = [item for item in items if item.effect.reaches_consumer or item.effect is Effect.WATCH]
+    followed = [item for item in items if _is_followed(item)]
     for name, owed in (("told", told), ("watched", followed)):
         ended = [item for item in owed if item.state in (ItemState.PAID, ItemState.WAIVED)]
         if ended and not any(item.is_open or item.state is ItemState.CONDITIONAL for item in owed):
             yield name, StepAction("errata", max(item.ended_at or "" for item in ended), _describe_ended(ended))
+
+
+def _is_followed(item: OutboxItem) -> bool:
+    return item.effect.reaches_consumer or item.effect in (Effect.WATCH, Effect.COPY)
 
 
 def _describe_ended(items: Sequence[OutboxItem]) -> str:
@@ -172,9 +176,12 @@ def _list_not_needed(manifest: Manifest) -> Iterator[tuple[str, str]]:
             yield name, f"{manifest.kind} changes nothing"
 
 
-def _list_commands(run: RunRecord) -> dict[str, str]:
+def _list_commands(workspace: Workspace, run: RunRecord) -> dict[str, str]:
     """The command of each step that can be done now or later."""
     name = run.run_id
+    # what has failed is not paid before a person has looked at it
+    failed = workspace.ledger.outbox.list(run_id=name, states=[ItemState.FAILED])
+    has_failed = any(_is_followed(item) for item in failed)
     return {
         "approval": f"errata approve {name}",
         "trial": f"errata try {run.product} {run.partitions[-1]}",
@@ -183,7 +190,7 @@ def _list_commands(run: RunRecord) -> dict[str, str]:
         "judged": f"errata validate {name}",
         "reviewed": f"errata diff {name}",
         "published": f"errata publish {name}",
-        "watched": f"errata deliver {name}",
+        "watched": f"errata outbox {name}" if has_failed else f"errata deliver {name}",
         "evidence": f"errata evidence export {name} -o {name}.errata",
         "told": f'errata note {name} "whom you informed, and how"',
         "notes": f'errata note {name} "…"',

@@ -13,6 +13,7 @@ from errata.approval.release import name_releaser
 from errata.commands.look.history import MAX_COMMITS
 from errata.commands.look.status import find_release
 from errata.commands.look.why_rows import KeyedRows, RowValues, find_keys, find_missing_columns
+from errata.delivery.copies.run_copies import list_partition_copies
 from errata.gate.diff.candidate_diff import list_masked_columns
 from errata.ledger import AcceptanceRecord, PublicationRecord, RunRecord
 from errata.model.audit import Actor
@@ -69,7 +70,8 @@ def explain_partition(
             target.table, name, dict(key), _build_history(workspace, deeds, commits, name, None), "\n".join(notes)
         )
     set_back = find_set_backs(workspace.ledger, workspace.engines, target.table, (name,))
-    return replace(view, set_back=set_back[0] if set_back else None)
+    copies = list_partition_copies(workspace, target.table, name)
+    return replace(view, set_back=set_back[0] if set_back else None, copies=copies)
 
 
 def _describe_no_publication(commits: History, partition: str) -> str:

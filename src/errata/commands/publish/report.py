@@ -10,6 +10,7 @@ from errata.commands.plan.show import show_plan
 from errata.commands.publish.validate import recorded_verdict_view
 from errata.commands.situation import suggest_steps
 from errata.commands.upkeep.note import list_notes
+from errata.delivery.copies.run_copies import summarize_run_copies
 from errata.errors import RunExpired, StateRefused
 from errata.gate.diff.candidate_diff import compare_candidate, require_candidate
 from errata.gate.warnings import find_verdict_acceptances
@@ -76,6 +77,7 @@ def build_report(
         kept_notes=list_notes(workspace, run),
         waves=status_view.waves,
         turn=status_view.turn,
+        copies=summarize_run_copies(workspace, run.run_id),
     )
 
 

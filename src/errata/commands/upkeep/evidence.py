@@ -23,8 +23,11 @@ from errata.evidence.heads import sign_head
 from errata.evidence.keys import SigningKey
 from errata.evidence.members import Dossier, build_members, read_verifier_source, render_readme
 from errata.ledger import RunRecord
+from errata.ledger.audit.excerpt import AuditExcerpt
 from errata.ledger.audit.measurement_digest import measurement_bytes
 from errata.model.audit import Actor, Head
+from errata.model.consumer.outbox import Effect
+from errata.model.copy.receipt import BASELINE
 from errata.model.manifest import Manifest
 from errata.model.product import Project
 from errata.report.evidence_cover import render_cover
@@ -125,6 +128,7 @@ def _gather_dossier(
     parts |= {one.digest: part for one, part in candidates if part is not None}
     if summary is not None:
         parts[str(changed["summary"])] = summary
+    parts |= _load_receipts(workspace, run_id, segment)
     campaign, of_campaign = _describe_campaign(workspace, run_id)
     parts |= of_campaign
     numbers = {one.n: ledger.candidates.measurements(run_id, one.n) for one, _ in candidates}
@@ -175,6 +179,15 @@ def _describe_owed(workspace: Workspace, run_id: str) -> dict[str, Any]:
     items = workspace.ledger.outbox.list(run_id=run_id)
     dropped = ("run_id", "queue", "not_before", "owner", "fence", "lease_until", "progress")
     return {"owed": [_drop_fields(one, *dropped) for one in items]} if items else {}
+
+
+def _load_receipts(workspace: Workspace, run_id: str, segment: AuditExcerpt) -> dict[str, bytes]:
+    """What the receipts of copies say about each partition, and what people accepted in these copies meanwhile."""
+    items = workspace.ledger.outbox.list(run_id=run_id)
+    names = {str(one.result["contents"]) for one in items if one.effect is Effect.COPY and "contents" in one.result}
+    whole = [json.loads(line["content"]) for line in segment.lines if "content" in line]
+    names |= {str(one["body"]["contents"]) for one in whole if one["action"] == BASELINE}
+    return {name: workspace.ledger.parts.get(name) for name in sorted(names)}
 
 
 def _describe_standing(workspace: Workspace, run_id: str) -> dict[str, Any]:

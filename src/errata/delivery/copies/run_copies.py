@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from errata.delivery.copies.copy_delivery import CODE
 from errata.ledger import OutboxItem, RunRecord
 from errata.model.consumer.outbox import Effect, ItemState
 from errata.model.consumer.recovery_state import RecoveryItem
 from errata.model.copy.delivered_state import DeliveredState, derive_delivered
+from errata.model.copy.summary import CopyItem, CopySummary, summarize_copies
 from errata.model.partition import Grain, sort_oldest_first
-from errata.views.copies import CopyLine
+from errata.views.copies import CopyLine, PartitionCopy
 from errata.workspace import Workspace
 
 _WORDS = {DeliveredState.YES: "delivered"}
+_ITEM_WORDS = {
+    ItemState.PAID: "delivered",
+    ItemState.FAILED: DeliveredState.FAILED.value,
+    ItemState.WAIVED: DeliveredState.WAIVED.value,
+}
 _MISSING = (ItemState.CONDITIONAL, ItemState.OWED, ItemState.FAILED, ItemState.WAIVED)
 
 
@@ -43,6 +51,41 @@ def copy_lines(workspace: Workspace, product: str, items: Sequence[OutboxItem]) 
         _build_line(name, grain, [one for one in items if one.consumer == name], is_required=name in required)
         for name in names
     )
+
+
+def summarize_run_copies(workspace: Workspace, run_id: str) -> tuple[CopySummary, ...]:
+    """One row for each copy, with what its receipts say."""
+
+    def read_contents(digest: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = json.loads(workspace.ledger.parts.get(digest))
+        return found
+
+    items = [
+        CopyItem(
+            one.seq or 0, one.consumer, one.partitions, one.state, one.result, one.ended_at, one.last_error,
+            one.waived_by, one.waived_why,
+        )
+        for one in list_copy_items(workspace, run_id)
+    ]  # fmt: skip
+    return summarize_copies(items, read_contents)
+
+
+def list_partition_copies(workspace: Workspace, table: str, partition: str) -> tuple[PartitionCopy, ...]:
+    """Whether each copy got what is accepted for a partition: by the newest item that is about it."""
+    newest: dict[str, OutboxItem] = {}
+    for item in workspace.ledger.outbox.list(table=table):
+        if item.effect is Effect.COPY and item.state is not ItemState.VOID and partition in item.partitions:
+            newest[item.consumer] = max(newest.get(item.consumer, item), item, key=lambda one: one.seq or 0)
+    return tuple(_describe_partition(item) for item in newest.values())
+
+
+def _describe_partition(item: OutboxItem) -> PartitionCopy:
+    warehouse, _, table = item.consumer.partition(":")
+    state = _ITEM_WORDS.get(item.state, DeliveredState.PENDING.value)
+    error = item.last_error if item.is_open else None
+    return PartitionCopy(
+        warehouse, table, state, item.run_id, item.ended_at, error, item.waived_by, item.waived_why
+    )  # fmt: skip
 
 
 def _build_line(name: str, grain: Grain, items: Sequence[OutboxItem], *, is_required: bool) -> CopyLine:

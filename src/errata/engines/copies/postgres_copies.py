@@ -22,7 +22,7 @@ from errata.engines.copies.postgres_statements import Statements, quote_table
 from errata.errors import UsageError
 from errata.failpoints import failpoint
 from errata.model.copy.checksum import Checksum, DoubleSum, find_differing
-from errata.model.copy.delivery import Receipt, Swap, WarehouseTable
+from errata.model.copy.delivery import Loaded, Receipt, Swap, WarehouseTable
 from errata.model.copy.marker import Content, Delivered, MarkedAttempt, Marker, MarkerState, find_lowered
 from errata.model.copy.partition_scope import read_partition
 from errata.model.copy.refusals import (
@@ -51,7 +51,7 @@ class PostgresCopies:
         with self._connect(warehouse) as conn:
             return describe_table(conn, quote_table(table))
 
-    def load(self, copy: CopyTable, staging: str, rows: LakeRows) -> int:
+    def load(self, copy: CopyTable, staging: str, rows: LakeRows) -> Loaded:
         """See the port."""
         # before anything is created that nobody could fill
         require_driver()
@@ -65,7 +65,7 @@ class PostgresCopies:
             schema = session.read_schema()
         loaded = load_batches(copy.warehouse, self._find_uri(copy.warehouse), schema, staging, rows.batches())
         failpoint("copy.after_load")
-        return loaded
+        return Loaded(loaded)
 
     def measure(
         self, copy: CopyTable, partitions: Collection[str] | None, *, staging: str | None = None
@@ -114,13 +114,17 @@ class PostgresCopies:
             written = session.run(sql.INSERT_ROWS, staging=swap.staging).rowcount
             _require_count(copy, "inserted", written, swap.rows)
             wanted = {name: one.checksum for name, one in swap.contents.items()}
-            if differing := find_differing(wanted, session.measure(names), copy.tolerance):
+            found = session.measure(names)
+            if differing := find_differing(wanted, found, copy.tolerance):
                 raise refuse_content(copy, differing)
             session.record(swap.marker, swap.contents)
+            transaction = session.read_transaction()
             failpoint("copy.before_commit")
         failpoint("copy.after_commit")
         seconds = time.monotonic() - started
-        return Receipt(swap.marker, dict(swap.contents), removed, written, seconds, is_exclusive=True)
+        return Receipt(
+            swap.marker, dict(swap.contents), removed, written, seconds, transaction=transaction, found=found
+        )
 
     def accept(self, copy: CopyTable, marker: Marker, contents: Mapping[str, Content]) -> None:
         """See the port."""
@@ -210,6 +214,11 @@ class _Session:
         """The schema of the copy."""
         row = self.conn.execute("SELECT current_schema()").fetchone()
         return self.statements.schema or (row[0] if row else None)
+
+    def read_transaction(self) -> str:
+        """The id of the transaction, as the server's log has it."""
+        row = self.conn.execute("SELECT txid_current()").fetchone()
+        return str(row[0]) if row else ""
 
     def create_tables(self) -> None:
         """Create the tables next to the copy; a role that may not create tables gets by if they exist."""

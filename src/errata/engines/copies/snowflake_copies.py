@@ -30,7 +30,7 @@ from errata.engines.copies.snowflake_statements import Statements
 from errata.errors import EngineError, UsageError
 from errata.failpoints import failpoint
 from errata.model.copy.checksum import Checksum, DoubleSum, find_differing
-from errata.model.copy.delivery import Receipt, Swap, WarehouseTable
+from errata.model.copy.delivery import Loaded, Receipt, Swap, WarehouseTable
 from errata.model.copy.marker import Content, Delivered, MarkedAttempt, Marker, MarkerState, find_lowered
 from errata.model.copy.partition_scope import read_partition
 from errata.model.copy.refusals import (
@@ -63,7 +63,7 @@ class SnowflakeCopies:
         with self.connect(warehouse, account, _READ_LOCK_SECONDS, {"describes": table}) as session:
             return describe_table(session, table, account.database, account.schema)
 
-    def load(self, copy: CopyTable, staging: str, rows: LakeRows) -> int:
+    def load(self, copy: CopyTable, staging: str, rows: LakeRows) -> Loaded:
         """See the port."""
         with self._open(copy, {"staging": staging}) as run:
             run.create_staging(staging)
@@ -136,7 +136,8 @@ class SnowflakeCopies:
                 run.require_count("inserted", inserted.count, swap.rows)
                 # also finds a statement that the driver has sent twice
                 wanted = {name: one.checksum for name, one in swap.contents.items()}
-                if differing := find_differing(wanted, run.measure(run.statements.write_sums(names)), copy.tolerance):
+                found = run.measure(run.statements.write_sums(names))
+                if differing := find_differing(wanted, found, copy.tolerance):
                     raise refuse_content(copy, differing)
                 run.record(swap.marker, swap.contents)
                 failpoint("copy.before_commit")
@@ -145,8 +146,9 @@ class SnowflakeCopies:
             foreign, unchecked = run.find_unseen_writes(swap, deleted.query)
         queries = (deleted.query, inserted.query)
         return Receipt(
-            swap.marker, dict(swap.contents), deleted.count, inserted.count, seconds, queries, foreign, unchecked
-        )
+            swap.marker, dict(swap.contents), deleted.count, inserted.count, seconds, queries, foreign, unchecked,
+            identity.transaction or "", found,
+        )  # fmt: skip
 
     def accept(self, copy: CopyTable, marker: Marker, contents: Mapping[str, Content]) -> None:
         """See the port."""

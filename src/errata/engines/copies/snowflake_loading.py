@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from errata.engines.copies.snowflake_session import Session, open_transaction
 from errata.engines.copies.snowflake_statements import LOAD_OWN_STAGE, Statements
 from errata.errors import EngineError, UsageError
+from errata.model.copy.delivery import Loaded
 from errata.model.copy.load_plan import LoadPlan, plan_load
 from errata.ports.copies import LakeRows
 
@@ -22,8 +23,8 @@ _FILES_AT_ONCE = 1_000
 _LOADED = "LOADED"
 
 
-def load_rows(session: Session, statements: Statements, staging: str, rows: LakeRows, stage: str | None) -> int:
-    """Load the rows; returns their number. ``stage`` is an external stage over the lake, if there is one."""
+def load_rows(session: Session, statements: Statements, staging: str, rows: LakeRows, stage: str | None) -> Loaded:
+    """Load the rows. ``stage`` is an external stage over the lake, if there is one."""
     plan = plan_load(rows.files(), find_stage_url(session, stage) if stage else None)
     own_stage = statements.write("{own_stage}", staging=staging)
     # each in its own folder, because files of different partitions may have the same name
@@ -32,7 +33,7 @@ def load_rows(session: Session, statements: Statements, staging: str, rows: Lake
     written = put_rows(session, own_stage, statements, rows.batches([file.path for file in plan.files]))
     wanted = written + plan.rows
     if not wanted:
-        return 0
+        return Loaded(0)
     # files are put before: between BEGIN and COMMIT there is nothing but DML
     with open_transaction(statements.copy.warehouse, session, staging):
         loaded = 0
@@ -43,7 +44,7 @@ def load_rows(session: Session, statements: Statements, staging: str, rows: Lake
                 f"{statements.copy.name}: expected {wanted:,} rows to be loaded, found {loaded:,}",
                 state="the copy was not touched",
             )
-    return loaded
+    return Loaded(loaded, len(plan.files), plan.rows)
 
 
 def _write_loads(statements: Statements, staging: str, plan: LoadPlan, stage: str, *, has_own: bool) -> Iterator[str]:

@@ -16,7 +16,9 @@ from sqlalchemy import Connection, Row, func, select
 from errata.canonical import canonical_bytes
 from errata.errors import AuditBroken
 from errata.ledger.audit.chain import content_bytes, entry_from_row, entry_hash, link_bytes
-from errata.ledger.schema.definition import audit, audit_head
+from errata.ledger.schema.definition import audit, audit_head, outbox_item
+from errata.model.consumer.outbox import Effect
+from errata.model.copy.receipt import BASELINE
 
 _PAGE = 1000
 
@@ -38,12 +40,17 @@ class AuditExcerpt:
 
 
 def load_excerpt(
-    conn: Connection, run_id: str, campaign_id: str | None = None, decided: Collection[int] = ()
+    conn: Connection,
+    run_id: str,
+    campaign_id: str | None = None,
+    decided: Collection[int] = (),
+    copies: Collection[str] = (),
 ) -> AuditExcerpt:
     """The audit from the first entry of this run to the head; raises when the chain is broken.
 
     Entries of the campaign that the run is a member of are whole, too: they have its approvals. So are those of the
-    decisions (``decided``) on the standing approval that covers it, which are older.
+    decisions (``decided``) on the standing approval that covers it, which are older, and what people accepted in
+    ``copies`` since the run began.
     """
     own = {run_id, *([campaign_id] if campaign_id else [])}
     began = conn.execute(select(func.min(audit.c.seq)).where(audit.c.run_id.in_(sorted(own)))).scalar_one()
@@ -55,17 +62,29 @@ def load_excerpt(
         after = row.previous if after is None else after
         if (row.seq, row.previous) != (first + len(lines), previous or row.previous):
             raise _broken_error(first + len(lines))
-        lines.append(_build_line(row, is_whole=row.run_id in own or row.seq in decided))
+        is_whole = row.run_id in own or row.seq in decided or _is_baseline_of(row, copies)
+        lines.append(_build_line(row, is_whole=is_whole))
         previous = row.hash
     if (first + len(lines) - 1, previous) != (head.seq, head.hash):
         raise _broken_error(first + len(lines))
     return AuditExcerpt(first, after or "", head.seq, head.hash, tuple(lines))
 
 
+def list_copies(conn: Connection, run_id: str) -> frozenset[str]:
+    """Copies that the run owes something, or has owed."""
+    c = outbox_item.c
+    query = select(c.consumer).distinct().where(c.run_id == run_id, c.effect == Effect.COPY.value)
+    return frozenset(conn.execute(query).scalars())
+
+
 def _iterate_from(conn: Connection, first: int) -> Iterator[Row[Any]]:
     query = select(audit).where(audit.c.seq >= first).order_by(audit.c.seq)
     with conn.execute(query, execution_options={"yield_per": _PAGE}) as rows:
         yield from rows
+
+
+def _is_baseline_of(row: Row[Any], copies: Collection[str]) -> bool:
+    return row.run_id is None and row.action == BASELINE and json.loads(row.body).get("copy") in copies
 
 
 def _build_line(row: Row[Any], *, is_whole: bool) -> Mapping[str, Any]:

@@ -48,13 +48,14 @@ class AuditLog(Store):
 
         It begins with the run's own first entry, its campaign's, or the first decision on its standing approval.
         """
-        from errata.ledger.audit.excerpt import load_excerpt
+        from errata.ledger.audit.excerpt import list_copies, load_excerpt
 
         def work(conn: Connection) -> AuditExcerpt:
             member = find_member_of(conn, find_run(conn, run_id).run_id)
             used = find_used_standing(conn, run_id)
             decided = frozenset(one.audit_seq for one in used.decisions) if used else frozenset[int]()
-            return load_excerpt(conn, run_id, member.campaign_id if member else None, decided)
+            copies = list_copies(conn, run_id)
+            return load_excerpt(conn, run_id, member.campaign_id if member else None, decided, copies)
 
         return self._read(work)
 

@@ -162,15 +162,16 @@ class Outbox(Store):
         actor: Actor,
         owes: Sequence[Owed] = (),
         progress: Mapping[str, Any] | None = None,
+        result: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Record that all attempts are used up; a person retries or waives the item."""
+        """Record that all attempts are used up, and what was found; a person retries or waives the item."""
         kept = {} if progress is None else {"progress": to_json_text(progress)}
 
         def work(tx: Tx) -> bool:
             if not _is_current(tx.conn, item):
                 return False
             told = tx.redact(error)[:_MAX_ERROR]
-            body = {"error": told, "attempts": item.attempts}
+            body = {"error": told, "attempts": item.attempts} | ({"result": result} if result else {})
             _end(tx, [item], ItemState.FAILED, actor, body, {"last_error": told, "ended_at": None, **kept})
             write_owed(tx, find_run(tx.conn, item.run_id), item.key, owes, actor, pub_id=item.pub_id)
             return True

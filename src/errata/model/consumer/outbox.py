@@ -149,10 +149,11 @@ class TryAgain:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No further attempt can help: a person decides. ``progress`` is kept with the item."""
+    """No further attempt can help: a person decides. ``progress`` is kept with the item, ``result`` on the record."""
 
     error: str
     progress: Mapping[str, Any] = field(default_factory=dict)
+    result: Mapping[str, Any] = field(default_factory=dict)
 
 
 Payment = Paid | Later | TryAgain | Failed

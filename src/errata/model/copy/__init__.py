@@ -11,7 +11,9 @@ partition_comparison   whether a partition of a copy holds what is accepted
 measure       checksums of rows in Python
 marker        who may replace rows of a copy, and what its partitions hold
 repair        a planned repair, as a plan seals it
-delivery      one replacement of partitions, and its receipt
+delivery      one replacement of partitions, and what it did
+receipt       what each partition got, measured on every side, as it is put on record
+summary       what a run brought to each copy, in one row
 snowflake_account   how a Snowflake account is reached
 lake_file     whether a data file of the lake may be loaded as it is
 load_plan     which data files are loaded as they are, and from where

@@ -1,4 +1,4 @@
-"""One delivery to a copy: what is replaced, and the receipt. Pure."""
+"""One delivery to a copy: what is loaded and replaced, and what a swap did. Pure."""
 
 from __future__ import annotations
 
@@ -32,8 +32,17 @@ class Swap:
 
 
 @dataclass(frozen=True, slots=True)
+class Loaded:
+    """What was loaded into a staging table."""
+
+    rows: int
+    files_as_is: int = 0  # data files of the lake that the warehouse has read itself
+    rows_as_is: int = 0  # of these files; all others were read through the table and written again
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a swap did, for the record."""
+    """What a swap did, as the warehouse reports it."""
 
     marker: Marker
     partitions: Mapping[str, Content]
@@ -44,7 +53,9 @@ class Receipt:
     foreign: Mapping[str, str] = field(default_factory=dict)
     """Partitions that someone else wrote during the swap, and how it was found; where others cannot be kept out."""
     unchecked: tuple[str, ...] = ()  # what of this could not be looked at, and why
-    is_exclusive: bool = False  # others were kept out, so that what was compared before the commit is what it left
+    transaction: str = ""  # its id in the warehouse
+    found: Mapping[str, Checksum] = field(default_factory=dict)
+    """What the partitions held right before the commit; empty if the answer to it was lost."""
 
     def to_dict(self) -> dict[str, Any]:
         """As it is put on record, without the contents of partitions, which may be many."""
@@ -57,31 +68,13 @@ class Receipt:
         } | {
             name: value
             for name, value in (
+                ("transaction", self.transaction),
                 ("queries", list(self.queries)),
                 ("foreign", dict(sorted(self.foreign.items()))),
                 ("unchecked", list(self.unchecked)),
             )
             if value
         }
-
-
-def describe_contents(contents: Mapping[str, Content]) -> dict[str, Any]:
-    """Contents by partition, as they are put on record."""
-    return {name: describe_content(one) for name, one in sorted(contents.items())}
-
-
-def describe_content(content: Content) -> dict[str, Any]:
-    """A content as it is put on record: sums of hashes as text, because they are longer than numbers of JSON."""
-    checksum = content.checksum
-    told: dict[str, Any] = {
-        "sequence": content.sequence,
-        "rows": checksum.rows,
-        "upper": str(checksum.upper),
-        "lower": str(checksum.lower),
-    }
-    if checksum.doubles:
-        told["doubles"] = [[repr(one.total), one.values] for one in checksum.doubles]
-    return told
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from errata.model.copy.checksum import Checksum, DoubleSum
-from errata.model.copy.delivery import describe_content
+from errata.model.copy.checksum import Checksum
 from errata.model.copy.marker import Content, Delivered, Marker
+from errata.model.copy.receipt import describe_content, read_checksum
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +75,4 @@ def find_delivered_since(
 
 
 def _read_content(told: Mapping[str, Any]) -> Content:
-    doubles = tuple(DoubleSum(float(total), values) for total, values in told.get("doubles", ()))
-    return Content(told["sequence"], Checksum(told["rows"], int(told["upper"]), int(told["lower"]), doubles))
+    return Content(told["sequence"], read_checksum(told))

@@ -10,7 +10,7 @@ from typing import Any
 from errata.errors import CopyLocked, EngineError, OutcomeUnknown
 from errata.failpoints import failpoint
 from errata.model.copy.checksum import Checksum, find_differing
-from errata.model.copy.delivery import Receipt, Swap, WarehouseColumn, WarehouseTable
+from errata.model.copy.delivery import Loaded, Receipt, Swap, WarehouseColumn, WarehouseTable
 from errata.model.copy.marker import Content, Delivered, MarkedAttempt, Marker, MarkerState, find_lowered
 from errata.model.copy.measure import measure_rows
 from errata.model.copy.refusals import (
@@ -74,7 +74,7 @@ class MemoryCopies:
             return None
         return WarehouseTable(found.columns, tuple(column.name for column in found.columns), obstacles=found.obstacles)
 
-    def load(self, copy: CopyTable, staging: str, rows: LakeRows) -> int:
+    def load(self, copy: CopyTable, staging: str, rows: LakeRows) -> Loaded:
         """See the port."""
         tables = self._find(copy).staging
         if staging in tables:
@@ -83,7 +83,7 @@ class MemoryCopies:
         for batch in rows.batches():
             loaded.extend(batch.to_pylist())
         failpoint("copy.after_load")
-        return len(loaded)
+        return Loaded(len(loaded))
 
     def measure(
         self, copy: CopyTable, partitions: Collection[str] | None, *, staging: str | None = None
@@ -126,7 +126,8 @@ class MemoryCopies:
         kept = [row for row in table.rows if _name(copy, row) not in names]
         written = [dict(row) for row in table.staging[swap.staging]]
         measured = {name: one.checksum for name, one in swap.contents.items()}
-        if differing := find_differing(measured, measure_rows(copy, written), copy.tolerance):
+        found = measure_rows(copy, written)
+        if differing := find_differing(measured, found, copy.tolerance):
             raise refuse_content(copy, differing)
         failpoint("copy.before_commit")
         removed, table.rows = len(table.rows) - len(kept), kept + written
@@ -134,7 +135,7 @@ class MemoryCopies:
         failpoint("copy.after_commit")
         if self.lose_answers:
             raise OutcomeUnknown(f"the answer of {copy.warehouse} to a commit was lost")
-        return Receipt(swap.marker, dict(swap.contents), removed, len(written), 0.0)
+        return Receipt(swap.marker, dict(swap.contents), removed, len(written), 0.0, found=found)
 
     def accept(self, copy: CopyTable, marker: Marker, contents: Mapping[str, Content]) -> None:
         """See the port."""
