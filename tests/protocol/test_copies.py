@@ -20,6 +20,7 @@ from errata.testing.copies import MemoryCopies, MemoryCopy
 from support.clock import Clock, stopped_clock
 from support.copy_world import build_product
 from support.memory_world import MemoryWorld as World
+from support.terminal import next_lines, paste
 
 Make = Callable[..., World]
 ACTOR = Actor("ana", "ana", "host")
@@ -359,6 +360,16 @@ def test_a_copy_with_a_history_needs_a_baseline(make: Make) -> None:
     assert deliver(world).ok is True
     assert rows(world) == world.expected()
     assert world.client.status(run).delivered == "yes"
+
+
+def test_the_next_command_of_a_refused_delivery_is_for_someone_who_may_decide(make: Make) -> None:
+    """An operator sees the command of a publisher: looking at the rows and accepting them are the same decision."""
+    world = make(days=1)
+    put(world, (world.days[0], "foreign", 1, 1))
+    run = world.to("published")
+    (line,) = next_lines(world, f"errata --as ana status {run}")
+    assert " deliver fin.sales --as bo --baseline" in line
+    assert paste(world, line)[0] == 0
 
 
 def test_a_baseline_comes_before_the_first_plan(make: Make) -> None:

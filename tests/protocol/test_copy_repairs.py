@@ -85,6 +85,13 @@ def test_an_edited_copy_gets_back_what_is_accepted(world: World) -> None:
     assert table(world).staging == {}
 
 
+def test_the_stages_of_a_repair_are_its_plan_its_approval_and_its_delivery(world: World) -> None:
+    """`plan --explain` names no gate and no publication: nothing is computed, and main is left alone."""
+    stages = plan(world, explain=True).stages
+    assert [one.name for one in stages] == ["plan", "approve", "deliver"]
+    assert stages[-1].writes[0] == "pg:shop.sales: 1 partition, one commit"
+
+
 def test_a_repair_needs_a_second_person(world: World) -> None:
     """Without an approval nothing is written; the approval is over the digest of what is replaced."""
     view = plan(world)

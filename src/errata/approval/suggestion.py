@@ -132,6 +132,8 @@ def _choose_person(
         return ""
     if verb == "validate" and ("--accept" in rest or "--thresholds" in rest):
         roles, decides = (Role.APPROVER,), True
+    if verb == "deliver" and "--baseline" in rest:  # who looks at it also decides
+        roles = (Role.PUBLISHER, Role.APPROVER)
     if "--break-glass" in rest:
         roles, decides = (Role.BREAK_GLASS,), False
     able: Sequence[str] = project.list_with_role(*roles)

@@ -26,6 +26,9 @@ def _iterate_stages(view: PlanView) -> Iterator[StageView]:
     yield StageView("plan", "errata plan", ("table metadata", *_list_inputs(view)), (_LEDGER, f"tags: {pins}"))
     if changes:
         yield StageView("approve", f"errata approve {run}", (f"the plan {view.manifest_digest}",), (_LEDGER,))
+    if view.repairs:
+        yield _describe_repair(view)
+        return
     if view.chunks:
         yield from _iterate_computation(view)
     yield _describe_validation(view)
@@ -52,6 +55,13 @@ def _iterate_computation(view: PlanView) -> Iterator[StageView]:
     if rest:
         written = f"{plural(sum(len(chunk.partitions) for chunk in rest), 'partition')} in {plural(len(rest), 'chunk')}"
         yield StageView("compute", command, (*inputs, *code), (f"{written} on {branch}", *aside, _LEDGER))
+
+
+def _describe_repair(view: PlanView) -> StageView:
+    """Rows are compared before and after the one transaction of each copy, so that there is no gate of its own."""
+    copies = tuple(f"{one['copy']}: {plural(len(one['partitions']), 'partition')}, one commit" for one in view.repairs)
+    accepted = f"the accepted rows of {view.table}, and what the copies hold"
+    return StageView("deliver", f"errata run {view.run_id}", (accepted,), (*copies, _LEDGER))
 
 
 def _describe_validation(view: PlanView) -> StageView:

@@ -217,7 +217,7 @@ def _write_recovered(occasion: Occasion, consumer: str, _: Sequence[str]) -> lis
         f"Recovered: {_end_title(occasion)}",
         f"What follows from the change of {_describe_scope(occasion)} was done{after}.",
         "Each consumer got what it needs, and what is read back equals the table.",
-        f"{consumer} shows what the table has." if recovery.is_read_back else "",
+        f"{consumer} shows nothing else than the table has." if recovery.is_read_back else "",
     ]
 
 
