@@ -20,7 +20,7 @@ from errata.testing.copies import MemoryCopies, MemoryCopy
 from support.clock import Clock, stopped_clock
 from support.copy_world import build_product
 from support.memory_world import MemoryWorld as World
-from support.terminal import next_lines, paste
+from support.terminal import next_lines
 
 Make = Callable[..., World]
 ACTOR = Actor("ana", "ana", "host")
@@ -369,7 +369,9 @@ def test_the_next_command_of_a_refused_delivery_is_for_someone_who_may_decide(ma
     run = world.to("published")
     (line,) = next_lines(world, f"errata --as ana status {run}")
     assert " deliver fin.sales --as bo --baseline" in line
-    assert paste(world, line)[0] == 0
+    with pytest.raises(PermissionRefused):
+        world.client.baseline("fin.sales", partitions=world.days[0], reason="a test row", as_="ana")
+    assert world.client.baseline("fin.sales", partitions=world.days[0], reason="a test row", as_="bo").is_accepted
 
 
 def test_a_baseline_comes_before_the_first_plan(make: Make) -> None:

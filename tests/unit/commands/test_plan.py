@@ -29,7 +29,7 @@ def test_the_target_is_read_before_any_input(tmp_path: Path) -> None:
 
     def read_target(*_: Any) -> SimpleNamespace:
         seen.append("target")
-        return SimpleNamespace()
+        return SimpleNamespace(base_snapshot_id=None)
 
     def read_input(source: Input, *_: Any) -> None:
         seen.append(source.name)

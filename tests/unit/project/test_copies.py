@@ -33,8 +33,8 @@ def test_every_key_of_a_copy_has_its_field(write: Write):
     project = load_project(root, environ={})
     snow, pg = project.products["fin.daily_revenue"].target.copies
     assert snow == Copy(
-        "snow", "DAILY_REVENUE", "BUSINESS_DATE", {"revenue_usd": "REVENUE_USD"}, ("LOAD_TS",), required=True,
-        tolerance="0.01", keep_seconds=259_200, lock_seconds=60,
+        "snow", "DAILY_REVENUE", partition="BUSINESS_DATE", columns={"revenue_usd": "REVENUE_USD"},
+        default=("LOAD_TS",), required=True, tolerance="0.01", keep_seconds=259_200, lock_seconds=60,
     )  # fmt: skip
     assert pg == Copy("pg", "fin.daily_revenue")
     assert (pg.name, pg.keep_seconds, pg.lock_seconds, pg.required) == ("pg:fin.daily_revenue", 1_209_600, 10, False)
