@@ -232,7 +232,8 @@ class Demo:
         self.claims += [
             Claim("lake = warehouse", f"{owed} deliveries owed", f"{differing:,} of {len(found):,} rows differ",
                   not owed and not differing and bool(found)),
-            Claim("duplicates in the warehouse", compared, f"{twice:,} keys twice", not twice and not checked["differing"]),
+            Claim("duplicates in the warehouse", compared, f"{twice:,} keys twice",
+                  not twice and not checked["differing"]),
         ]  # fmt: skip
 
     def audit(self) -> None:

@@ -48,7 +48,7 @@ def test_an_append_adds_new_partitions_in_one_append_commit(make_world: Make) ->
     """A partition that is not empty is refused at planning, and is a conflict if it was filled since."""
     world = make_world(days=3, product=mode("mode: append"), history=False)
     world.write_history(world.days[:1])
-    with pytest.raises(PlanRefused, match=f"1 of 3 partitions are not empty: {world.days[0]}"):
+    with pytest.raises(PlanRefused, match=f"1 of 3 partitions is not empty: {world.days[0]}"):
         world.plan()
     run = world.to("validated", f"{world.days[1]}..{world.days[2]}")
     world.live(world.days[1])

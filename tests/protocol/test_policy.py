@@ -111,7 +111,9 @@ def test_a_number_of_rows_that_is_none_is_refused(make_world: Make, span: str) -
         make_world(days=1).plan(expected_rows=span)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("bootstrap", "migrate", "restore")])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind not in ("bootstrap", "migrate", "restore", "repair_copies")]
+)
 def test_the_stages_of_a_run_are_told_in_order(make_world: Make, kind: str) -> None:
     """Each with its command, what it reads and what it writes; what changes nothing has no stage that publishes."""
     world = make_world(days=3)

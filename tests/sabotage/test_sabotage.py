@@ -98,6 +98,8 @@ def test_a_plant_fits_the_source(plant: Plant) -> None:
         name = name.rpartition("::")[2].partition("[")[0]
         is_contract = file.endswith("test_contract.py")
         text = (ROOT / (file.replace("test_contract", "contract") if is_contract else file)).read_text()
+        if "::Test" in test:  # the rules of a contract are inherited
+            text += "".join(one.read_text() for one in (ROOT / "src/errata/testing/contracts").glob("*.py"))
         assert f"def {name}(" in text or not name, f"{test} is not there"
 
 
