@@ -1,9 +1,9 @@
 """The independent checker of a copy in PostgreSQL: reads tables of the ledger and the warehouse, and no product code.
 
 I16 every key of the copy is there once; a marker is there once for each attempt, is of a publication that landed, of
-    a repair, or of a baseline on the audit, and no attempt of a paid item is open; a partition has the rows that its last delivery
-    left, and is never lower than what a receipt says nor higher than what is accepted; every receipt has the attempts
-    of the warehouse, and its own was done; nothing is left in staging once nothing is owed
+    a repair, or of a baseline on the audit, and no attempt of a paid item is open; a partition has the rows that its
+    last delivery left, and is never lower than what a receipt says nor higher than what is accepted; every receipt has
+    the attempts of the warehouse, and its own was done; nothing is left in staging once nothing is owed
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def assert_copy_invariants(
 def copy_violations(db: sqlite3.Connection, ask: Ask, key: Collection[str], foreign: Collection[str]) -> list[str]:
     """What is wrong with the copy shop.sales, in words."""
     columns = ", ".join(key)
-    items = db.execute("SELECT * FROM outbox_item WHERE effect = 'copy' AND consumer LIKE '%:shop.sales'").fetchall()
+    items = db.execute("SELECT * FROM outbox_item WHERE effect = 'copy' AND consumer GLOB '*:shop.sales'").fetchall()
     there = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('shop.sales') AND NOT attisdropped"
     if not set(key) <= {name for (name,) in ask(there)}:
         return [f"I16 {one['key']} is paid, and the copy is not there" for one in items if one["state"] == "paid"]

@@ -134,7 +134,8 @@ def test_plan_hands_over_everything():
     ((name, positional, named),) = client.calls
     assert (name, positional) == ("plan", ("p", "2026-01-01", "2026-02-01"))
     assert named == {
-        "partitions": None, "reason": "why", "kind": "repair", "copies": None, "order": "oldest", "canary": 3, "supersede": "bf-1",
+        "partitions": None, "reason": "why", "kind": "repair", "copies": None, "order": "oldest", "canary": 3,
+        "supersede": "bf-1",
         "prove_determinism": 2, "deadline": "8h",
         "overrides": {"recent": "closed = early", "rows": "fine"}, "restore": None, "dry_run": True, "as_": "ana",
         "expected_rows": "1..9", "explain": True, "stale": False,
