@@ -298,7 +298,7 @@ IN_COPIES = (
     Plant(
         "a receipt repeats the lake's checksum instead of what was read back",
         "delivery/copies/copy_delivery.py",
-        "        read_back = self.measure(accepted)\n",
+        "        read_back = self.measure(accepted, {**_list_contents(delivered), **receipt.partitions})\n",
         "        read_back = {name: one.checksum for name, one in receipt.partitions.items()}\n",
         (f"{PROOF}rows_that_others_write_after_the_swap_are_in_the_receipt",),
     ),
