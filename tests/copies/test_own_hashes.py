@@ -16,8 +16,9 @@ Make = Callable[..., CopyWorld]
 STEPS = ("copy", "read_back")
 EDITS = {
     "the sign of an amount": "UPDATE shop.sales SET gross = -gross",
-    "amounts of two rows exchanged": "UPDATE shop.sales a SET gross = b.gross FROM shop.sales b, (SELECT min(account) low,"
-    " max(account) high FROM shop.sales) e WHERE (a.account, b.account) IN ((low, high), (high, low))",
+    "amounts of two rows exchanged": "UPDATE shop.sales a SET gross = b.gross FROM shop.sales b,"
+    " (SELECT min(account) low, max(account) high FROM shop.sales) e"
+    " WHERE (a.account, b.account) IN ((low, high), (high, low))",
     "a number that lost its sign": "UPDATE shop.sales SET n = 4294967295 WHERE n = -1",
     "the last cent of one row": "UPDATE shop.sales SET gross = gross + 0.01 WHERE n = -1",
 }
