@@ -20,7 +20,32 @@ STATEMENTS = "engines/copies/postgres_statements.py"
 ENGINE = "engines/copies/postgres_copies.py"
 DELIVERY = "delivery/copies/copy_delivery.py"
 
+OWN = "tests/copies/test_own_hashes.py::test_"
+EDITED = f"{OWN}an_edit_that_keeps_the_number_of_rows_is_found_under_the_lock"
+
 IN_COPIES = (
+    # ----------------------------------------------------------------------------------------- the warehouse's own hash
+    Plant(
+        "rows are recognised by their number",
+        "model/copy/checksum.py",
+        "(one.rows, one.own_hash) != (same.rows, same.own_hash)",
+        "one.rows != same.rows",
+        (f"{EDITED}[the last cent of one row]",),
+    ),
+    Plant(
+        "the own hash is that of hash tables",
+        STATEMENTS,
+        "hash_record_extended(row(record_send(row({', '.join(values)}))), 0)",
+        "hash_record_extended(row({', '.join(values)}), 0)",
+        (f"{EDITED}[the sign of an amount]", f"{EDITED}[a number that lost its sign]"),
+    ),
+    Plant(
+        "an own hash that is not recognised counts as a change",
+        ENGINE,
+        "            if recognised is not None:\n                return recognised\n",
+        "            return recognised or {}\n",
+        (f"{OWN}without_a_usable_own_hash_the_common_hash_decides[same-another server version]",),
+    ),
     # ----------------------------------------------------------------------------------------- who may replace rows
     Plant(
         "a fenced swap lands all the same",
@@ -298,7 +323,7 @@ IN_COPIES = (
     Plant(
         "a receipt repeats the lake's checksum instead of what was read back",
         "delivery/copies/copy_delivery.py",
-        "        read_back = self.measure(accepted)\n",
+        "        read_back = self.measure(accepted, {**_list_contents(delivered), **receipt.partitions})\n",
         "        read_back = {name: one.checksum for name, one in receipt.partitions.items()}\n",
         (f"{PROOF}rows_that_others_write_after_the_swap_are_in_the_receipt",),
     ),

@@ -79,12 +79,20 @@ class WarehouseCopies(Protocol):
         """
 
     def measure(
-        self, copy: CopyTable, partitions: Collection[str] | None, *, staging: str | None = None
+        self,
+        copy: CopyTable,
+        partitions: Collection[str] | None,
+        *,
+        staging: str | None = None,
+        known: Mapping[str, Checksum] | None = None,
     ) -> dict[str, Checksum]:
         """Checksums of these partitions of the copy, or of a staging table; None: of all that it has. Only reads.
 
         In one statement, so that all of them are of one moment. Partitions without rows are left out. Rows of no
         partition that can be named are an ``EngineError``.
+
+        A warehouse that has a faster hash of its own gives it with every checksum. With ``known``, it may recognise by
+        it rows whose checksum is known, if all of them are such rows, and says so in the result.
         """
 
     def read_delivered(self, copy: CopyTable, partitions: Collection[str] | None) -> dict[str, Delivered]:
@@ -106,8 +114,9 @@ class WarehouseCopies(Protocol):
         In this order: keep other writers of the copy out, where the warehouse can; change the marker from open to done;
         compare the record of what was delivered and what the partitions hold with what is expected; delete them; insert
         the rows of staging; compare number and checksum of what the partitions then hold with ``contents``; record the
-        contents; commit. Each statement has to report the number of rows that it should. Any difference or error
-        rolls everything back, and then nothing is written:
+        contents; commit. What is compared may be recognised by its own hash, as in ``measure``. Each statement has to
+        report the number of rows that it should. Any difference or error rolls everything back, and then nothing is
+        written:
 
         - ``AttemptLost``: the marker is not open.
         - ``CopyOvertaken``: the record is not ``swap.delivered``, or a sequence would become lower.

@@ -121,7 +121,11 @@ class _Delivery:
         sequences = {name: one.sequence for name, one in accepted.items()}
         wanted = {name: accepted[name] for name in list_undelivered(sequences, delivered)}
         if not wanted:
-            return Paid(self.write_receipts(accepted, delivered).write_present(self.measure(delivered)))
+            return Paid(
+                self.write_receipts(accepted, delivered).write_present(
+                    self.measure(delivered, _list_contents(delivered))
+                )
+            )
         if others := sorted(name for name in wanted if name in delivered and delivered[name].shape != self.copy.shape):
             return self.describe_other_shape(others)
         return self.replace_rows(self.stage(wanted, delivered), accepted, delivered)
@@ -134,7 +138,11 @@ class _Delivery:
         accepted = read_acceptance(self.workspace, self.item.table, sealed)
         delivered = self.copies.read_delivered(self.copy, sealed)
         if {one.marker.publication for one in delivered.values()} == {self.marker.publication}:
-            return Paid(self.write_receipts(accepted, delivered).write_present(self.measure(delivered)))
+            return Paid(
+                self.write_receipts(accepted, delivered).write_present(
+                    self.measure(delivered, _list_contents(delivered))
+                )
+            )
         if run.state is not RunState.RUNNING:
             return Failed(f"{run.run_id} is {run.state}: its repair is not made any more", {CODE: StateRefused.code})
         manifest = self.workspace.ledger.runs.manifest(run.run_id)
@@ -177,7 +185,7 @@ class _Delivery:
             return TryAgain("the answer to the commit was lost, and it did not land", {CODE: OutcomeUnknown.code})
         failpoint("copy.after_swap")
         self.attempts[receipt.marker.attempt] = MarkerState.DONE
-        read_back = self.measure(accepted)
+        read_back = self.measure(accepted, {**_list_contents(delivered), **receipt.partitions})
         self.copies.drop_staging(self.copy, swap.staging)
         writer = self.write_receipts(accepted, delivered)
         return Paid(
@@ -206,7 +214,11 @@ class _Delivery:
         found = self.copies.measure(self.copy, None, staging=staging)
         if differing := find_differing(measured, found, self.copy.tolerance):
             raise refuse_content(self.copy, differing)
-        contents = {name: Content(one.sequence, measured.get(name, EMPTY)) for name, one in wanted.items()}
+        # the warehouse may recognise the rows of the lake in the copy by its own hash of those that are staged
+        contents = {
+            name: Content(one.sequence, measured.get(name, EMPTY).with_own_hash(found.get(name, EMPTY)))
+            for name, one in wanted.items()
+        }
         recorded = {name: delivered[name] for name in wanted if name in delivered}
         swap = Swap(self.marker, staging, contents, expect_contents(tuple(wanted), recorded), recorded)
         return _Staged(swap, loaded, found)
@@ -222,9 +234,10 @@ class _Delivery:
             removed = sum(one.rows for one in swap.expected.values())
             return Receipt(swap.marker, dict(swap.contents), removed, swap.rows, 0.0)
 
-    def measure(self, partitions: Collection[str]) -> Mapping[str, Checksum]:
-        """What the copy holds now."""
-        return self.copies.measure(self.copy, partitions) if partitions else {}
+    def measure(self, partitions: Collection[str], contents: Mapping[str, Content]) -> Mapping[str, Checksum]:
+        """What the copy holds now; ``contents`` is what it should hold."""
+        known = {name: one.checksum for name, one in contents.items()}
+        return self.copies.measure(self.copy, partitions, known=known) if partitions else {}
 
     def write_receipts(
         self, accepted: Mapping[str, AcceptedPartition], delivered: Mapping[str, Delivered]
@@ -273,3 +286,7 @@ class _Delivery:
         command = f"errata deliver {product} --baseline --partitions {listed}"
         progress = {CODE: CopyChanged.code, PARTITIONS: partitions, NEXT: command}
         return Failed(f"{told}: {command}", progress, self.describe_stop(CopyChanged.code, partitions))
+
+
+def _list_contents(delivered: Mapping[str, Delivered]) -> dict[str, Content]:
+    return {name: one.content for name, one in delivered.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from errata.engines.copies.postgres_session import open_session, open_transactio
 from errata.engines.copies.postgres_statements import Statements, quote_table
 from errata.errors import UsageError
 from errata.failpoints import failpoint
-from errata.model.copy.checksum import Checksum, DoubleSum, find_differing
+from errata.model.copy.checksum import EMPTY, Checksum, DoubleSum, find_differing, recognise_rows
 from errata.model.copy.delivery import Loaded, Receipt, Swap, WarehouseTable
 from errata.model.copy.marker import Content, Delivered, MarkedAttempt, Marker, MarkerState, find_lowered
 from errata.model.copy.partition_scope import read_partition
@@ -38,6 +38,9 @@ from errata.ports.copies import LakeRows, WarehouseCopies
 
 if TYPE_CHECKING:
     import psycopg
+
+
+_OWN_HASH_SINCE = 140_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +71,19 @@ class PostgresCopies:
         return Loaded(loaded)
 
     def measure(
-        self, copy: CopyTable, partitions: Collection[str] | None, *, staging: str | None = None
+        self,
+        copy: CopyTable,
+        partitions: Collection[str] | None,
+        *,
+        staging: str | None = None,
+        known: Mapping[str, Checksum] | None = None,
     ) -> dict[str, Checksum]:
         """See the port."""
         with self._open(copy) as session:
+            if known and partitions is not None and staging is None:
+                return session.measure_known(partitions, known)
+            if staging is not None:
+                session.run(sql.USE_WORKERS)
             return session.measure(partitions, staging=staging)
 
     def read_delivered(self, copy: CopyTable, partitions: Collection[str] | None) -> dict[str, Delivered]:
@@ -83,6 +95,7 @@ class PostgresCopies:
         """See the port."""
         with self._open(copy) as session:
             session.create_tables()
+            session.renew_tables()
             with session.transaction():
                 later = session.run(sql.FIND_LATER, (marker.publication, marker.attempt)).fetchone()
                 if not later:
@@ -114,10 +127,10 @@ class PostgresCopies:
             written = session.run(sql.INSERT_ROWS, staging=swap.staging).rowcount
             _require_count(copy, "inserted", written, swap.rows)
             wanted = {name: one.checksum for name, one in swap.contents.items()}
-            found = session.measure(names)
+            found = session.measure_known(names, wanted)
             if differing := find_differing(wanted, found, copy.tolerance):
                 raise refuse_content(copy, differing)
-            session.record(swap.marker, swap.contents)
+            session.record(swap.marker, swap.contents, found)
             transaction = session.read_transaction()
             failpoint("copy.before_commit")
         failpoint("copy.after_commit")
@@ -132,8 +145,8 @@ class PostgresCopies:
             session.end_marker_alone(marker)
             if lowered := find_lowered(contents, session.read_delivered(contents)):
                 raise refuse_overtaken(copy, lowered)
-            session.require_rows({name: one.checksum for name, one in contents.items()})
-            session.record(marker, contents)
+            found = session.require_rows({name: one.checksum for name, one in contents.items()})
+            session.record(marker, contents, found)
 
     def fence(self, copy: CopyTable, marker: Marker) -> MarkerState:
         """See the port."""
@@ -234,6 +247,12 @@ class _Session:
                 except (errors.DuplicateTable, errors.UniqueViolation):
                     pass  # another process was faster
 
+    def renew_tables(self) -> None:
+        """Give a table of an earlier version the column of own hashes; without it they are not kept."""
+        if self.run(sql.FIND_OLD_DELIVERED, {"table": self.statements.delivered}).fetchone() == (True,):
+            with self.transaction():
+                self.run(sql.ADD_OWN_HASH)
+
     def end_marker_alone(self, marker: Marker) -> None:
         """Keep other writers of the copy out, then change the marker from open to done."""
         # first of all: what is compared from here on must be what is replaced. Readers are not kept out.
@@ -257,27 +276,51 @@ class _Session:
         return MarkerState(row[0]) if row else None
 
     def measure(self, partitions: Collection[str] | None, *, staging: str | None = None) -> dict[str, Checksum]:
-        """Checksums of partitions."""
+        """Checksums of partitions, with own hashes where the server has them."""
         found: dict[str, Checksum] = {}
-        query = self.statements.write_sums(partitions, staging=staging)
-        for text, rows, upper, lower, *doubles in self.conn.execute(query).fetchall():
-            pairs = zip(doubles[::2], doubles[1::2], strict=True)
-            sums = tuple(DoubleSum(total or 0.0, values) for total, values in pairs)
-            found[read_partition(self.copy.grain, text)] = Checksum(rows, int(upper), int(lower), sums)
+        query = self.statements.write_sums(partitions, staging=staging, with_own_hash=self.has_own_hash)
+        for text, rows, upper, lower, *others in self.conn.execute(query).fetchall():
+            own = self.name_own_hash(others.pop()) if self.has_own_hash else ""
+            checksum = Checksum(rows, int(upper), int(lower), _pair_doubles(others), own)
+            found[read_partition(self.copy.grain, text)] = checksum
         return found
 
-    def require_rows(self, expected: Mapping[str, Checksum]) -> None:
-        """Refuse partitions of the copy that hold other rows."""
-        if differing := find_differing(expected, self.measure(expected), self.copy.tolerance):
+    def measure_known(self, partitions: Collection[str], known: Mapping[str, Checksum]) -> dict[str, Checksum]:
+        """Checksums of partitions, by own hashes if all of them hold the known rows."""
+        if self.has_own_hash and all(one.own_hash for one in known.values() if one.rows):
+            found = {}
+            for text, rows, own, *doubles in self.conn.execute(self.statements.write_own_sums(partitions)).fetchall():
+                checksum = Checksum(rows, doubles=_pair_doubles(doubles), own_hash=self.name_own_hash(own))
+                found[read_partition(self.copy.grain, text)] = checksum
+            recognised = recognise_rows(known, found)
+            if recognised is not None:
+                return recognised
+        # an own hash that differs may be one of another server version: only the hash that all engines have decides
+        return self.measure(partitions)
+
+    @property
+    def has_own_hash(self) -> bool:
+        """Whether the server has a hash of rows that can be called."""
+        return self.conn.info.server_version >= _OWN_HASH_SINCE
+
+    def name_own_hash(self, total: Any) -> str:
+        """A sum of own hashes with what it depends on: the server's version, and the columns of the copy."""
+        return f"postgres-{self.conn.info.server_version // 10_000}:{self.copy.shape[:16]}:{total}"
+
+    def require_rows(self, expected: Mapping[str, Checksum]) -> dict[str, Checksum]:
+        """Refuse partitions of the copy that hold other rows; returns what they hold."""
+        found = self.measure_known(expected, expected)
+        if differing := find_differing(expected, found, self.copy.tolerance):
             raise refuse_changed(self.copy, differing)
+        return found
 
     def read_delivered(self, partitions: Collection[str] | None) -> dict[str, Delivered]:
         """What is on record about partitions."""
         named = {"all": partitions is None, "names": sorted(partitions or ())}
         return {row[0]: _build_delivered(*row[1:]) for row in self.run(sql.READ_DELIVERED, named).fetchall()}
 
-    def record(self, marker: Marker, contents: Mapping[str, Content]) -> None:
-        """Write what the partitions hold, in the transaction that makes it true."""
+    def record(self, marker: Marker, contents: Mapping[str, Content], found: Mapping[str, Checksum]) -> None:
+        """Write what the partitions hold, and the own hashes that were found, in the transaction that makes it true."""
         self.run(sql.DELETE_DELIVERED, (sorted(contents),))
         rows = [
             (name, one.sequence, one.checksum.rows, one.checksum.upper, one.checksum.lower,
@@ -287,13 +330,21 @@ class _Session:
         ]  # fmt: skip
         with self.conn.cursor() as cursor:
             cursor.executemany(self.statements.write(sql.INSERT_DELIVERED), rows)
+            if not self.run(sql.FIND_OLD_DELIVERED, {"table": self.statements.delivered}).fetchone():
+                own = [(found.get(name, EMPTY).own_hash or None, name) for name in sorted(contents)]
+                cursor.executemany(self.statements.write(sql.KEEP_OWN_HASH), own)
+
+
+def _pair_doubles(found: Sequence[Any]) -> tuple[DoubleSum, ...]:
+    pairs = zip(found[::2], found[1::2], strict=True)
+    return tuple(DoubleSum(total or 0.0, values) for total, values in pairs)
 
 
 def _build_delivered(
-    sequence: int, rows: int, upper: Any, lower: Any, doubles: str, shape: str, publication: str, attempt: int
+    sequence: int, rows: int, upper: Any, lower: Any, doubles: str, shape: str, publication: str, attempt: int, own: str
 ) -> Delivered:
     sums = tuple(DoubleSum(float(total), values) for total, values in json.loads(doubles))
-    checksum = Checksum(rows, int(upper), int(lower), sums)
+    checksum = Checksum(rows, int(upper), int(lower), sums, own)
     return Delivered(Content(sequence, checksum), Marker(publication, attempt), shape)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import isfinite
 
@@ -20,13 +20,21 @@ class DoubleSum:
 class Checksum:
     """Rows of one partition: their number, and the sums of the upper and lower 64 bits of their hashes.
 
-    Floating-point columns are not in the hashes: ``doubles`` has their sums, in the order of the copy's columns.
+    Floating-point columns are not in the hashes: ``doubles`` has their sums, in the order of the copy's columns. A
+    warehouse may have a faster hash of its own, which means something in that warehouse only.
     """
 
     rows: int = 0
     upper: int = 0
     lower: int = 0
     doubles: tuple[DoubleSum, ...] = ()
+    own_hash: str = field(default="", compare=False, repr=False)  # of the same rows; empty: not known
+    is_recognised: bool = field(default=False, compare=False, repr=False)
+    """The hashes were not added up: the rows have the own hash of rows whose sums are known."""
+
+    def with_own_hash(self, same: Checksum) -> Checksum:
+        """This checksum with the own hash of rows that a warehouse holds and that are like these."""
+        return replace(self, own_hash=same.own_hash)
 
     def is_like(self, other: Checksum, tolerance: str | None = None) -> bool:
         """Whether both have the same rows, as far as a checksum tells; ``tolerance`` is for sums of doubles.
@@ -55,6 +63,26 @@ def find_differing(
     """Partitions whose rows differ; one that is missing on a side has no rows there."""
     names = sorted({*expected, *found})
     return tuple(name for name in names if not expected.get(name, EMPTY).is_like(found.get(name, EMPTY), tolerance))
+
+
+def recognise_rows(known: Mapping[str, Checksum], found: Mapping[str, Checksum]) -> dict[str, Checksum] | None:
+    """Checksums of partitions by their own hashes; None if one of them is not that of the known rows.
+
+    Rows and sums of doubles are those that were found. Nothing is concluded from own hashes that differ.
+
+    >>> known = {"2026-01-01": Checksum(2, 5, 7, own_hash="15:aa:1")}
+    >>> recognise_rows(known, {"2026-01-01": Checksum(2, own_hash="15:aa:1")})
+    {'2026-01-01': Checksum(rows=2, upper=5, lower=7, doubles=())}
+    >>> recognise_rows(known, {"2026-01-01": Checksum(2, own_hash="16:aa:1")}) is None
+    True
+    """
+    told = {}
+    for name, one in found.items():
+        same = known.get(name, EMPTY)
+        if not one.own_hash or (one.rows, one.own_hash) != (same.rows, same.own_hash):
+            return None
+        told[name] = replace(one, upper=same.upper, lower=same.lower, is_recognised=True)
+    return told
 
 
 def _is_near(a: DoubleSum, b: DoubleSum, tolerance: str | None) -> bool:

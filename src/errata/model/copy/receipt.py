@@ -53,6 +53,14 @@ def describe_checksum(checksum: Checksum) -> dict[str, Any]:
     return told
 
 
+def _describe_step(checksum: Checksum) -> dict[str, Any]:
+    """A checksum as it was taken in the warehouse: also its own hash, and whether the sums are known by that alone."""
+    told = describe_checksum(checksum)
+    if checksum.own_hash:
+        told["own_hash"] = checksum.own_hash
+    return told | ({"by": "own_hash"} if checksum.is_recognised else {})
+
+
 def read_checksum(told: Mapping[str, Any]) -> Checksum:
     """The checksum that was put on record.
 
@@ -74,7 +82,7 @@ def describe_swapped(
         told[name] = {
             **describe_content(content),
             **_describe_acceptance(accepted[name]),
-            **{step: describe_checksum(found.get(name, EMPTY)) for step, found in seen.items()},
+            **{step: _describe_step(found.get(name, EMPTY)) for step, found in seen.items()},
             BEFORE: {
                 "rows": swap.expected[name].rows,
                 "publication": known.marker.publication if known else None,
@@ -91,7 +99,7 @@ def describe_present(
         name: {
             **describe_content(one.content),
             **_describe_acceptance(accepted[name]),
-            READ_BACK: describe_checksum(read_back.get(name, EMPTY)),
+            READ_BACK: _describe_step(read_back.get(name, EMPTY)),
             "delivered_by": [one.marker.publication, one.marker.attempt],
         }
         for name, one in sorted(delivered.items())

@@ -165,12 +165,18 @@ def build_row_hash(dialect: Dialect, columns: Sequence[ComparedColumn]) -> str:
 
 
 def build_sums_query(
-    dialect: Dialect, source: str, columns: Sequence[ComparedColumn], partition: str, condition: str = ""
+    dialect: Dialect,
+    source: str,
+    columns: Sequence[ComparedColumn],
+    partition: str,
+    condition: str = "",
+    own_hash: str = "",
 ) -> str:
     """Query of the sums of each partition that a condition selects; ``source`` and ``partition`` are SQL.
 
     Its columns are the partition, the number of rows, the sums of the upper and the lower halves of the hashes, and for
-    each floating-point column its sum and the number of its values.
+    each floating-point column its sum and the number of its values. With the expression of a hash that the warehouse
+    has itself, the sum of that comes last.
     """
     exact = [column for column in columns if not is_approximate(column.type)]
     approximate = [quote_name(dialect, column.name) for column in columns if is_approximate(column.type)]
@@ -180,11 +186,14 @@ def build_sums_query(
     inner = [f"{partition} as part"]
     inner += [f"{_build_value(dialect, column)} as {text}" for column, text in zip(exact, texts, strict=True)]
     inner += [f"{name} as {value}" for name, value in zip(approximate, doubles, strict=True)]
-    hashed = ["part", f"md5({_join_texts(dialect, texts)}) as h", *doubles]
+    inner += [f"{own_hash} as own"] if own_hash else []
+    own = ["own"] if own_hash else []
+    hashed = ["part", f"md5({_join_texts(dialect, texts)}) as h", *doubles, *own]
     outer = ["part", "count(*) as row_count"]
     outer += [f"{_build_half_sum(dialect, first)} as {name}" for first, name in ((1, "upper_sum"), (17, "lower_sum"))]
     for number, value in enumerate(doubles):
         outer += [f"sum({_cast_double(dialect, value)}) as sum{number}", f"count({value}) as count{number}"]
+    outer += ["sum(own) as own_sum"] if own_hash else []
     where = f" where {condition}" if condition else ""
     # PostgreSQL would put the inner expressions wherever they are used, and write and hash each row several times
     fence = " offset 0" if dialect is Dialect.POSTGRES else ""

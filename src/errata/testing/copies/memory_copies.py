@@ -86,9 +86,15 @@ class MemoryCopies:
         return Loaded(len(loaded))
 
     def measure(
-        self, copy: CopyTable, partitions: Collection[str] | None, *, staging: str | None = None
+        self,
+        copy: CopyTable,
+        partitions: Collection[str] | None,
+        *,
+        staging: str | None = None,
+        known: Mapping[str, Checksum] | None = None,
     ) -> dict[str, Checksum]:
         """See the port."""
+        del known
         table = self._find(copy)
         if staging is not None and staging not in table.staging:
             raise EngineError(f"there is no staging table {staging}")
