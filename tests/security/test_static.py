@@ -95,6 +95,9 @@ ALLOWED: dict[Finding, str] = {
         for name in ("PostgresWatermarks.move", "_read_row", "_match_row")
     },
     Finding("engines/copies/snowflake_statements.py", "", "SQL by f-string"): "a constant list of column names",
+    Finding("engines/copies/postgres_statements.py", "Statements.write_own_sums", "SQL by f-string"): (
+        "quoted names of columns and tables, and a scope of quoted literals"
+    ),
     **{
         Finding(f"engines/copies/{engine}_statements.py", "Statements.write", "formats a text that is no constant"): (
             "constants of the module; names are quoted, values are bound or escaped by build_scope"
