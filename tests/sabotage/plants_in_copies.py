@@ -171,9 +171,8 @@ IN_COPIES = (
     Plant(
         "columns are read from the lake by the name that they had then",
         "engines/iceberg/metadata/lake_rows.py",
-        "        schema, metadata = self.table.schema(), self.table.metadata\n",
-        "        metadata = self.table.metadata\n"
-        "        schema = self.table.scan(snapshot_id=self.snapshot_id).projection()\n",
+        "        projected = self.table.schema().select(*sources)\n",
+        "        projected = self.table.scan(snapshot_id=self.snapshot_id).projection().select(*sources)\n",
         (f"{ICEBERG}a_column_that_was_renamed_since_is_copied_by_its_field",),
     ),
     Plant(

@@ -9,6 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from errata.engines.copies.batch_checksums import BatchChecksums
+from errata.engines.iceberg.metadata.file_batches import read_batches
 from errata.engines.iceberg.metadata.tables import TableLoader
 from errata.errors import EngineError, RunExpired
 from errata.model.calendar_math import first_second
@@ -111,19 +112,15 @@ class IcebergRows:
         return counted.checksums
 
     def _read_files(self, is_wanted: Callable[[str], bool]) -> Iterator[pa.RecordBatch]:
-        from pyiceberg.io.pyarrow import ArrowScan
-
-        # the current schema, whatever the snapshot's was: fields are found by their ids
-        schema, metadata = self.table.schema(), self.table.metadata
         sources = [column.source for column in self.copy.columns]
+        # of the current schema, whatever the snapshot's was: fields are found by their ids
+        projected = self.table.schema().select(*sources)
         wanted = build_partitions_filter(self.copy, self.copy.partition.source, self.partitions)
         try:
             for task in self._plan_files():
                 if not is_wanted(task.file.file_path):
                     continue
-                # one file at a time, because a scan of all of them would read ahead without a limit
-                scan = ArrowScan(metadata, self.table.io, schema.select(*sources), wanted)
-                for batch in scan.to_record_batches([task]):
+                for batch in read_batches(self.table, task, wanted, projected):
                     yield batch.select(sources).rename_columns([column.name for column in self.copy.columns])
         except FileNotFoundError as missing:
             told = f"a file of snapshot {self.snapshot_id} is gone"
