@@ -36,9 +36,6 @@ _WHY = (
     "staging. PostgreSQL reads the rows three more times for its own hash: before they are deleted, after they are "
     "inserted, and after the commit. The bare load compares nothing."
 )
-_WHY_MEMORY = (
-    "pyiceberg decodes a data file as a whole before it gives the first batch, so memory grows with the largest file."
-)
 
 
 def main(root: Path, *, quick: bool) -> None:
@@ -204,6 +201,5 @@ def _report(
             Ratio.of([max(peaks) - median(base)]),
             at_most=100,
             digits=0,
-            why=_WHY_MEMORY,
         ),
     )

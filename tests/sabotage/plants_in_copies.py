@@ -15,6 +15,7 @@ COMPARED = "tests/protocol/test_copies_check.py::test_"
 REPAIRED = "tests/protocol/test_copy_repairs.py::test_"
 CHECKS = "tests/copies/test_checks.py::test_"
 ACCIDENTS = "tests/copies/test_accidents.py::test_"
+FILES = "tests/unit/engines/copies/test_file_batches.py::test_"
 ICEBERG = "tests/copies/test_kill_copies.py::test_"
 STATEMENTS = "engines/copies/postgres_statements.py"
 ENGINE = "engines/copies/postgres_copies.py"
@@ -174,6 +175,13 @@ IN_COPIES = (
         "        projected = self.table.schema().select(*sources)\n",
         "        projected = self.table.scan(snapshot_id=self.snapshot_id).projection().select(*sources)\n",
         (f"{ICEBERG}a_column_that_was_renamed_since_is_copied_by_its_field",),
+    ),
+    Plant(
+        "a data file is decoded as a whole",
+        "engines/iceberg/metadata/file_batches.py",
+        "    if task.delete_files or task.file.file_format != FileFormat.PARQUET:\n",
+        "    if task.file.file_format == FileFormat.PARQUET:\n",
+        (f"{FILES}memory_does_not_grow_with_the_file[1]",),
     ),
     Plant(
         "a copy gets what live jobs have written since",
