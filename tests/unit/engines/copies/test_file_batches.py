@@ -190,7 +190,7 @@ def measure_reading(table: Table) -> tuple[int, int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is read from /proc")
-@pytest.mark.parametrize("groups", [1, 12])
+@pytest.mark.parametrize("groups", [1, pytest.param(12, marks=pytest.mark.slow)])
 def test_memory_does_not_grow_with_the_file(catalog: Catalog, groups: int) -> None:
     """A file of many row groups, or of a large one, takes no more of it than a small file."""
     small, large = 150_000, 1_500_000
