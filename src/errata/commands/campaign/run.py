@@ -21,7 +21,15 @@ from errata.commands.compute.run import run_chunks
 from errata.commands.publish.holds import wait_for_any
 from errata.commands.publish.publish import publish_run
 from errata.commands.publish.validate import validate_run
-from errata.errors import ErrataError, PublishHeld, Refused, ScopeLocked, StateRefused, ValidationRejected
+from errata.errors import (
+    ErrataError,
+    PublishConflict,
+    PublishHeld,
+    Refused,
+    ScopeLocked,
+    StateRefused,
+    ValidationRejected,
+)
 from errata.failpoints import failpoint
 from errata.model.audit import Actor
 from errata.model.product import Role
@@ -112,6 +120,10 @@ def _advance_beside_others(
             if now is S.PUBLISHING and publish:
                 _wait_for_publisher(workspace, campaign_id, name, refused)
             elif now is before:
+                raise
+        except PublishConflict:
+            # the commit that it met is the run's own if another process has published it meanwhile
+            if before is S.PUBLISHED or _read_run_state(workspace, campaign_id, name) is not S.PUBLISHED:
                 raise
     return _advance(workspace, actor, campaign_id, name, publish=publish, parallel=parallel)
 
