@@ -27,6 +27,7 @@ from errata.client.campaigns import Campaigns
 from errata.client.consumers import Consumers
 from errata.client.late_data import LateData
 from errata.client.open_project import OpenProject
+from errata.client.recordings import Recordings
 from errata.client.upkeep import Upkeep
 from errata.gate.rules.functions import AGGREGATES, ROW_FUNCTIONS
 from errata.gate.rules.patterns import PII_PATTERNS
@@ -40,6 +41,8 @@ BEGIN, END = "<!-- generated: {name} -->", "<!-- end of generated -->"
 
 WHO = {
     "plan": "requester",
+    "import": "operator or requester",
+    "record": "operator or requester",
     "approve": "approver, not the requester; with `--break-glass` that role",
     "decline": "approver, not the requester",
     "run": "operator",
@@ -155,6 +158,7 @@ Parameters that many methods have:
 PYTHON_SECTIONS = {
     Client: "A correction",
     LateData: "Late data",
+    Recordings: "Recordings",
     Consumers: "Consumers",
     Campaigns: "Campaigns",
     Upkeep: "Beside a correction",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from errata.model.manifest import Code, Manifest
     from errata.model.product import Product, Project
     from errata.model.product.throttle import Throttle
+    from errata.model.recording.declaration import Source
     from errata.ports.channels import MessageSender
     from errata.ports.checkpoints import CheckpointStore
     from errata.ports.compute import ChunkEngine, StagingTable
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from errata.ports.measure import Measurer
     from errata.ports.publish import ContentPort, PublishTable, SideTable, SideTableWriter
     from errata.ports.ready import ReadyTables
+    from errata.ports.recordings import RecordingStore, WindowReader
     from errata.ports.tables import (
         HistoryReader,
         InputReader,
@@ -79,6 +81,12 @@ class Engines(Protocol):
 
     @property
     def checkpoints(self) -> CheckpointStore: ...
+
+    @property
+    def recordings(self) -> RecordingStore: ...
+
+    def windows(self, source: Source) -> WindowReader | None:
+        """Reads windows of a source; None if its files come from others."""
 
     @property
     def suppressions(self) -> Suppressions: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -14,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
+import errata
 from errata.errors import RunFailed
 from errata.jars import list_jars
+from support.clock import later
 from support.jars import missing
 from support.lakes import Lake
 from support.moto import KEY, REGION, SECRET, MotoServer
@@ -180,3 +183,30 @@ def in_files(root: Path) -> list[str]:
     answer = subprocess.run(["grep", "-rlF", "-f", str(needle), str(root)], capture_output=True, text=True, check=False)
     assert answer.returncode in (0, 1), answer.stderr
     return answer.stdout.splitlines()
+
+
+def test_files_on_s3_are_recorded_on_s3(s3: MotoServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Imported from one bucket to another, hashed, found again, and removed when their time is over."""
+    monkeypatch.setenv("ERRATA_TEST_S3_SECRET", SECRET)
+    keys = f'access_key_id: "{KEY}", secret_access_key: "${{ERRATA_TEST_S3_SECRET}}"'
+    where = f"recorded-{tmp_path.name}"
+    (tmp_path / "errata.yaml").write_text(
+        "project: p\nledger: sqlite:///ledger.db\npeople: single-user\n"
+        'catalogs: {lake: {type: jdbc, uri: "sqlite:///catalog.db", warehouse: wh}}\n'
+        f'storage: {{s3: {{endpoint: "{s3.endpoint}", region: {REGION}, path_style: true, {keys}}}}}\n'
+        f"sources: {{orders: {{format: json, keep: 30d}}}}\nrecordings: {{location: 's3://lake/{where}'}}\n"
+    )
+    s3.client().put_object(Bucket="raw", Key=f"{where}/a.json", Body=b'{"id": 1}\n')
+    with errata.open(str(tmp_path)) as client:
+        (done,) = client.import_files(f"s3://raw/{where}", "orders").files
+        assert client.import_files(f"s3://raw/{where}", "orders").files[0].already
+        (held,) = client.recordings().files
+        place = f"{where}/{held.place}"
+        stored = s3.client().get_object(Bucket="lake", Key=place)["Body"].read()
+        assert (stored, done.sha256) == (b'{"id": 1}\n', hashlib.sha256(stored).hexdigest())
+        rows = s3.client().get_object(Bucket="lake", Key=f"{place}.rows.parquet")["Body"].read()
+        assert hashlib.sha256(rows).hexdigest() == held.content_sha256
+        with later(days=31):
+            assert [one["ref"] for one in client.cleanup().removed] == ["a.json"]
+    left = s3.client().list_objects_v2(Bucket="lake", Prefix=f"{where}/").get("Contents", ())
+    assert [one["Key"] for one in left if one["Size"]] == []  # pyarrow leaves an empty object for the directory

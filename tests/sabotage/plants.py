@@ -12,6 +12,7 @@ from sabotage.plants_in_holds import IN_HOLDS
 from sabotage.plants_in_iceberg import IN_ICEBERG
 from sabotage.plants_in_messages import IN_MESSAGES
 from sabotage.plants_in_outbox import IN_OUTBOX
+from sabotage.plants_in_recordings import IN_RECORDINGS
 from sabotage.plants_in_snowflake import IN_SNOWFLAKE
 from sabotage.plants_in_staleness import IN_STALENESS
 from sabotage.plants_in_streams import IN_STREAMS
@@ -1116,4 +1117,5 @@ PLANTS = (
     *IN_SNOWFLAKE,
     *IN_STALENESS,
     *IN_STREAMS,
+    *IN_RECORDINGS,
 )  # fmt: skip

@@ -10,6 +10,7 @@ from errata.client.campaigns import Campaigns
 from errata.client.consumers import Consumers
 from errata.client.late_data import LateData
 from errata.client.open_project import Partitions
+from errata.client.recordings import Recordings
 from errata.commands import compute, look, plan, publish
 from errata.errors import UsageError
 from errata.text.escape import require_one_line
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from errata.views.run import TryView
 
 
-class Client(LateData, Consumers, Campaigns):
+class Client(LateData, Consumers, Campaigns, Recordings):
     """One open project; close it, or use it as a context manager."""
 
     def plan(

@@ -27,6 +27,7 @@ class Answer:
 
     status: int
     body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
 
 
 def send_request(
@@ -37,6 +38,7 @@ def send_request(
     timeout_seconds: float,
     *,
     reads_body: bool = True,
+    max_body_bytes: int = _MAX_BODY_BYTES,
 ) -> Answer:
     """Send one request; returns whatever the server answered, and raises ``EngineError`` if it did not answer in time.
 
@@ -52,10 +54,11 @@ def send_request(
         with connections.closed_after(timeout_seconds):
             try:
                 with opener.open(request, timeout=timeout_seconds) as answer:
-                    found = Answer(answer.status, _read_body(answer) if reads_body else b"")
+                    body = _read_body(answer, max_body_bytes) if reads_body else b""
+                    found = Answer(answer.status, body, _read_headers(answer.headers))
             except urllib.error.HTTPError as error:
                 with error:
-                    found = Answer(error.code, error.read(_MAX_BODY_BYTES))
+                    found = Answer(error.code, error.read(_MAX_BODY_BYTES), _read_headers(error.headers))
         if connections.are_closed:
             raise TimeoutError  # what was read is cut off
         return found
@@ -69,9 +72,13 @@ def send_request(
         raise EngineError(f"the address cannot be reached: {type(reason).__name__}") from None
 
 
-def _read_body(answer: http.client.HTTPResponse) -> bytes:
-    found = answer.read(_MAX_BODY_BYTES + 1)
-    if len(found) > _MAX_BODY_BYTES:
+def _read_headers(found: Any) -> dict[str, str]:
+    return {name.lower(): value for name, value in (found.items() if found else ())}
+
+
+def _read_body(answer: http.client.HTTPResponse, max_bytes: int) -> bytes:
+    found = answer.read(max_bytes + 1)
+    if len(found) > max_bytes:
         raise EngineError("the answer is too long")
     if answer.length:  # what it announced and did not send
         raise http.client.IncompleteRead(found, answer.length)

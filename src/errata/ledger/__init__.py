@@ -8,6 +8,7 @@ it as well) and writes every change together with its audit entry.
     records    frozen values that the ledger returns
     outbox     what is owed after a decision or a commit, and its payment
     readiness  holds of consumers, and what decides whether partitions are ready
+    recordings files that were imported or recorded
     store      runs, chunks, approvals, candidates, releases, publications, … one module each
     audit      the hash chain, the check of rows against it, excerpts for evidence
     privacy    pseudonyms of people and text that can be erased
@@ -34,6 +35,7 @@ from errata.ledger.privacy.people import People
 from errata.ledger.privacy.pseudonyms import WrappingKeyLoader
 from errata.ledger.readiness.holds import Holds
 from errata.ledger.readiness.partition_claims import PartitionClaims
+from errata.ledger.recordings.recorded_files import RecordedFiles
 from errata.ledger.records import (
     AcceptanceRecord,
     AttemptRecord,
@@ -151,6 +153,7 @@ class Ledger:
         self.members = CampaignMembers(database)
         self.waves = Waves(database)
         self.people = People(database)
+        self.recordings = RecordedFiles(database)
 
     @classmethod
     def open(

@@ -40,8 +40,10 @@ class SourceFile:
 
     path: str
     size: int
-    version: str  # "mtime:<ns>" or "etag:<…>"
+    version: str  # "mtime:<ns>", "etag:<…>" or "sha256:<…>"
     schema: int = 0  # index into the input's schemas, if schemas were read
+    # of a recorded file: the first and the last partition that its rows can be in; None: any
+    span: tuple[str, str] | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class InputPin:
     window: Window | None = field(default=None, metadata=LEFT_OUT)  # of an input with other partitions than the product
     # where partitions read different snapshots; ``snapshot_id`` is then the newest of them
     snapshots: tuple[SnapshotSpan, ...] = field(default=(), metadata=LEFT_OUT)
+    recording: str | None = field(default=None, metadata=LEFT_OUT)  # the source whose recorded files are read
 
     @property
     def snapshot_ids(self) -> tuple[str, ...]:

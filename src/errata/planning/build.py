@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from errata.canonical import canonical_bytes, sha256
 from errata.model.consumer.effect import StreamState
 from errata.model.copy.repair import CopyRepair
+from errata.model.duration import to_days
 from errata.model.graph.read_rule import rule_of_input
 from errata.model.kind import RECONCILE, find_kind
 from errata.model.manifest import FORMAT, Chunk, Code, Estimate, Manifest
@@ -112,6 +113,7 @@ def build_plan(
     work, expected = _estimate_chunks(project, product, chunks, inputs, rates, cores)
     world = PlanContext(
         request, product, project.limits, partitions, target, inputs, code, expected, now,
+        kept_days=min(to_days(project.retention.pins), to_days(project.retention.staged)),
         beside=beside or {}, held=held, core_hour_usd=project.core_hour_usd, unknown_runs=unknown_runs,
         is_first_run=is_first_run, trial=trial, consumers=project.list_consumers(product.name),
         streams=streams or {}, repairs=repairs,

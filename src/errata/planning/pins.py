@@ -94,6 +94,7 @@ def build_input_pin(world: PlanContext, source: Input, facts: InputState, parts:
         row_rules=source.rows,
         snapshots=build_spans(grain, facts),
         window=window,
+        recording=source.recording,
     )
 
 

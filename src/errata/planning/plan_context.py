@@ -13,6 +13,7 @@ from errata.model.kind import Kind, find_kind
 from errata.model.manifest import Code, Estimate
 from errata.model.partition import Grain, format_ranges
 from errata.model.product import Limits, Product
+from errata.model.refs import RUN_DAYS
 from errata.planning.request import Request
 from errata.ports.tables import ActiveRun, InputState, PastTarget, TargetState
 
@@ -52,6 +53,7 @@ class PlanContext:
     streams: Mapping[str, StreamState] = field(default_factory=dict)  # of consumers that are streams, by name
     repairs: Sequence[CopyRepair] = ()  # of copies in warehouses
     waves: Sequence[tuple[str, ...]] = ()  # partitions of each wave, in order
+    kept_days: int = RUN_DAYS  # for how long the run keeps what it reads and computes
 
     @property
     def kind(self) -> Kind:

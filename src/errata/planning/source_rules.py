@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from errata.model.duration import to_seconds
 from errata.model.graph.read_rule import ReadRule, rule_of_input
 from errata.model.partition import NULL
-from errata.model.refs import RUN_DAYS
 from errata.model.waves import split_into_waves
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.plan_context import PlanContext
@@ -119,13 +118,13 @@ def _check_schedule(world: PlanContext) -> Iterator[GuardrailResult]:
     order = resolve_order(world.request, world.product)
     waves = split_into_waves(settings, order, world.product.target.grain, world.partitions)
     pauses = (len(waves) - 1) * to_seconds(settings.pause)
-    most = RUN_DAYS * 86_400
+    most = world.kept_days * 86_400
     if pauses + world.estimate.seconds_high <= most:
         return
     computing = format_duration(world.estimate.seconds_high)
     text = (
         f"{len(waves):,} waves with {settings.pause} between them and up to {computing} of computing end after more "
-        f"than {RUN_DAYS} days, for which the run keeps what it reads"
+        f"than {world.kept_days} days, for which the run keeps what it reads"
     )
     look = ("larger waves, a shorter pause, or fewer partitions in one plan",)
     yield GuardrailResult("source-retention", "refuse", text, final=True, look=look)

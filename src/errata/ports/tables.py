@@ -315,7 +315,7 @@ class QuarantineCount:
 
     input: str
     partition: str
-    kind: str  # cast | rule | transform
+    kind: str  # line | cast | rule | transform
     reason: str
     rows: int
 

@@ -22,6 +22,7 @@ from errata.model.manifest import Code, ExpectedFile, InputPin, Manifest
 from errata.model.partition import WHOLE, Grain
 from errata.model.product import READ_AT_ITS_TIME, Input, Product
 from errata.model.rebase import split_by_rebase
+from errata.model.recording.declaration import name_recording
 from errata.model.run import RunState
 from errata.model.side_tables import is_side_table_mode
 from errata.model.table import FileSets
@@ -182,7 +183,7 @@ def parse_reported_input(name: str, told: Mapping[str, Any], grain: Grain) -> In
     """An input as a live job read it."""
     source = from_plain(Input, {"name": name, **told["source"]})
     return InputState(
-        location=source.table or source.files or "",
+        location=source.table or source.files or name_recording(source.recording),
         rule=rule_of_input(source, grain),
         fingerprints=told["fingerprints"],
         is_whole=source.partition is None or WHOLE in told["fingerprints"],

@@ -11,6 +11,7 @@ from errata.model.duration import to_seconds
 from errata.model.graph.read_rule import rule_of_input
 from errata.model.partition import WHOLE
 from errata.model.product import Input, Product
+from errata.model.recording.declaration import name_recording
 from errata.model.table import Commit, History
 from errata.planning.inputs.completeness import with_latest
 from errata.ports.tables import InputState as ReadState
@@ -60,7 +61,7 @@ def build_input_state(source: Input, product: Product, read: ReadState | None) -
     """One input; ``read`` is None for a reference that every partition reads at its own time."""
     sizes = {} if read is None else read.partitions if read.whole is None else {WHOLE: read.whole}
     return InputState(
-        location=source.table or source.files or "",
+        location=source.table or source.files or name_recording(source.recording),
         rule=rule_of_input(source, product.target.grain),
         fingerprints={name: size.fingerprint for name, size in sizes.items() if size.fingerprint},
         is_whole=read is not None and read.whole is not None,

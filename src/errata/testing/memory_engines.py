@@ -13,9 +13,11 @@ from errata.model.near_miss import NearMiss
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Project
 from errata.model.product.throttle import Throttle
+from errata.model.recording.declaration import Source
 from errata.ports.checkpoints import CheckpointStore
 from errata.ports.copies import LinkedTables, WarehouseCopies
 from errata.ports.hooks import DbtRunner
+from errata.ports.recordings import RecordingStore, WindowReader
 from errata.ports.tables import InputState, add_announced
 from errata.testing.chunks import MemoryChunks, Transform
 from errata.testing.copies.lake_rows import MemoryLakeReader
@@ -95,13 +97,22 @@ class MemoryEngines:
         return self._real.checkpoints
 
     @property
+    def recordings(self) -> RecordingStore:
+        """Recorded files, on disk as they always are."""
+        return self._real.recordings
+
+    def windows(self, source: Source) -> WindowReader | None:
+        """See the port. Databases are real."""
+        return self._real.windows(source)
+
+    @property
     def inputs(self) -> MemoryEngines:
         """Inputs: tables in memory, and files on disk."""
         return self
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
         """See the port of inputs."""
-        reader = self._readers if source.table else self._real.sources
+        reader = self._readers if source.table else self._real.recorded if source.recording else self._real.sources
         state = reader.read_input(source, grain, partitions)
         if source.complete is None or source.complete.rows_from is None:
             return state

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from errata.model.partition import Grain, format_ranges
+from errata.model.recording.declaration import name_recording
 from errata.text.markup import Child, Markup, el, nowrap_dates, raw
 from errata.text.numbers import (
     format_count,
@@ -100,7 +101,11 @@ def _describe_scope(view: PlanView) -> str:
 
 
 def _describe_input(source: InputView, grain: str) -> list[Child]:
-    what = source.files or f"{source.table}{f' at {source.version}' if source.version else ''}"
+    what = (
+        source.files
+        or name_recording(source.recording)
+        or f"{source.table}{f' at {source.version}' if source.version else ''}"
+    )
     told = [_format_ranges(grain, source.partitions)] if source.partitions else ["whole"]
     told += [plural(source.file_count, "file"), format_size(source.bytes)]
     return [el("code", what), f"  {', '.join(told)}"]

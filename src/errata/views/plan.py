@@ -39,6 +39,7 @@ class InputView:
     grain: str = ""  # of the input's partitions; empty if it is read whole
     # where partitions read different snapshots: each snapshot with its partitions
     snapshots: tuple[SnapshotView, ...] = field(default=(), metadata=LEFT_OUT)
+    recording: str | None = None  # the source whose recorded files are read
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ def check_workspace(workspace: Workspace) -> tuple[ProjectProblem, ...]:
 
 def check_files(directory: Path | str) -> tuple[ProjectProblem, ...]:
     """Check a project whose files are wrong: all problems of the files, and those of what could be read of them."""
+    from errata.engines.files.recorded import RecordingReader
     from errata.engines.files.source import FileSource
     from errata.engines.iceberg.metadata.tables import IcebergMetadata, TableLoader
     from errata.engines.iceberg.metadata.tags import IcebergTags
@@ -38,7 +39,8 @@ def check_files(directory: Path | str) -> tuple[ProjectProblem, ...]:
     catalogs = TableLoader(project.catalogs)
     try:
         tables = IcebergMetadata(catalogs)
-        inputs = InputRouter(tables, FileSource(project.root, project.s3))
+        nothing = RecordingReader(lambda _source: (), project.recordings.location)  # the ledger is not opened
+        inputs = InputRouter(tables, FileSource(project.root, project.s3), nothing)
         more = _check(project, tables, inputs, IcebergTags(catalogs), files.misread)
     finally:
         catalogs.close()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from errata.engines.consumers.postgres_database import PostgresWatermarks
     from errata.engines.consumers.systems import DeclaredSystems
     from errata.engines.copies.snowflake_copies import SnowflakeCopies
+    from errata.engines.files.recorded import RecordingReader
     from errata.engines.files.source import FileSource
     from errata.engines.hooks.alarm import CommandAlarm
     from errata.engines.hooks.probes import SignalProbes
@@ -45,11 +46,14 @@ if TYPE_CHECKING:
     from errata.model.graph.dbt_graph import DbtManifest
     from errata.model.near_miss import NearMiss
     from errata.model.product.throttle import Throttle
+    from errata.model.recording.declaration import Source
+    from errata.model.recording.recorded_file import RecordedFile
     from errata.ports.checkpoints import CheckpointStore
     from errata.ports.copies import LakeReader, LinkedTables, WarehouseCopies
     from errata.ports.erasure import ErasedSubjects, Suppressions
     from errata.ports.hooks import DbtRunner
     from errata.ports.ready import ReadyTables
+    from errata.ports.recordings import RecordingStore, WindowReader
     from errata.ports.tables import (
         HistoryReader,
         InputReader,
@@ -125,6 +129,36 @@ class ProjectEngines:
 
         return CheckpointFiles(self._project.root, self._project.s3)
 
+    @cached_property
+    def recordings(self) -> RecordingStore:
+        """Recorded files, local or on S3."""
+        from errata.engines.recordings.landing import RecordedFileStore
+
+        return RecordedFileStore(self._project.root, self._project.recordings.location, self._project.s3)
+
+    def windows(self, source: Source) -> WindowReader | None:
+        """See the port."""
+        if source.sql is not None:
+            from errata.engines.recordings.sql_window import SqlWindows
+
+            return SqlWindows(self._project.warehouses)
+        if source.http is not None:
+            from errata.engines.recordings.http_window import HttpWindows
+
+            return HttpWindows(self._project.redact)
+        return None
+
+    @cached_property
+    def recorded(self) -> RecordingReader:
+        """Inputs of recorded files, as the ledger has them."""
+        from errata.engines.files.recorded import RecordingReader
+
+        def list_files(source: str) -> Sequence[RecordedFile]:
+            with self._ledger.or_empty() as ledger:
+                return ledger.recordings.list(source)
+
+        return RecordingReader(list_files, self._project.recordings.location)
+
     @property
     def jars(self) -> tuple[Jar, ...]:
         """The jars that this project's catalogs and storage need."""
@@ -135,7 +169,7 @@ class ProjectEngines:
     @property
     def inputs(self) -> InputReader:
         """Inputs, tables or files."""
-        return InputRouter(self.metadata, self.sources)
+        return InputRouter(self.metadata, self.sources, self.recorded)
 
     @cached_property
     def pins(self) -> TagKeeper:
@@ -422,10 +456,14 @@ class InputRouter:
 
     tables: IcebergMetadata
     files: FileSource
+    recorded: RecordingReader
+
+    def _choose(self, source: Input) -> InputReader:
+        return self.tables if source.table else self.recorded if source.recording else self.files
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
-        """Read a table input from the catalog, a file input from the file listing."""
-        state = (self.tables if source.table else self.files).read_input(source, grain, partitions)
+        """Read a table input from the catalog, recorded files from the ledger, other files from their listing."""
+        state = self._choose(source).read_input(source, grain, partitions)
         if source.complete is None or source.complete.rows_from is None:
             return state
         from errata.ports.tables import add_announced
@@ -434,7 +472,7 @@ class InputRouter:
 
     def find_near_miss(self, source: Input) -> NearMiss | None:
         """Search for the files of an input."""
-        return (self.tables if source.table else self.files).find_near_miss(source)
+        return self._choose(source).find_near_miss(source)
 
 
 @dataclass(frozen=True, slots=True)

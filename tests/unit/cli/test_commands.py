@@ -23,7 +23,7 @@ RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
     "init adopt check doctor try plan show approve decline run pause resume cancel retry submit validate diff "
     "report release publish quarantine rollback status why runs history impact stale late runbook note cleanup deliver "
-    "ready ack"
+    "ready ack import record recordings"
 )
 NAMES = (
     *PLAIN.split(" "),

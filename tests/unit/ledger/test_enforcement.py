@@ -43,6 +43,7 @@ from unit.ledger.steps import (
     must_claim,
     plan,
     publish,
+    record_file,
     roll_back,
     run_in,
     seal_member,
@@ -72,6 +73,7 @@ def full(ledger: Ledger) -> Ledger:
     ledger.freezes.open_freeze("bf-1", DAYS, idle_seconds=60, most_seconds=600, actor=ANA)
     ledger.freezes.grant_freeze("bf-1", ANA)
     hold(ledger)
+    record_file(ledger)
     publish(ledger, "bf-1", DAYS[:2])
     ledger.outbox.owe("bf-1", "c", [Owed(Effect.TELL, "published", "bi")], ANA)
     roll_back(ledger, "bf-1", DAYS[:1])

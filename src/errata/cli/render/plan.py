@@ -24,6 +24,7 @@ from errata.cli.render.throttle import (
     render_limits,
 )
 from errata.model.kind import ATTEST, RECONCILE, find_kind
+from errata.model.recording.declaration import name_recording
 from errata.text.numbers import (
     format_count,
     format_duration,
@@ -201,7 +202,7 @@ def _describe_rewrite(rewrite: Mapping[str, Any]) -> list[str]:
 
 
 def _describe_input(source: InputView, grain: str) -> list[str]:
-    pieces = [source.table or source.files or source.name]
+    pieces = [source.table or source.files or name_recording(source.recording) or source.name]
     if source.snapshots:
         pieces.append(f"{len(source.snapshots)} snapshots")
     elif source.snapshot_id:
@@ -210,7 +211,7 @@ def _describe_input(source: InputView, grain: str) -> list[str]:
         pieces.append(source.reference or "its own output")
     if source.partitions:
         pieces += [format_partitions(grain, source.partitions), format_units(len(source.partitions), grain)]
-    pieces.append(plural(source.file_count, "file") + (" pinned" if source.files else ""))
+    pieces.append(plural(source.file_count, "file") + (" pinned" if source.files or source.recording else ""))
     return [*pieces, format_size(source.bytes), f"{format_count(source.rows)} rows" if source.rows else ""]
 
 
@@ -259,7 +260,7 @@ def _describe_estimate(view: PlanView) -> list[str]:
     span = low if low == high else f"{low} … {high}"
     basis = f"(basis: {estimate.basis})" if estimate.basis else ""
     # files are not opened at planning, so a sum over the other inputs would be too low
-    known = estimate.rows and not any(source.files for source in view.inputs)
+    known = estimate.rows and not any(source.files or source.recording for source in view.inputs)
     rows = f"{format_count(estimate.rows)} rows" if known else ""
     return [rows, format_size(estimate.bytes), span, format_money(estimate.usd), basis]
 

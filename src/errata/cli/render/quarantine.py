@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SHORT = 12
 """Most partitions of a reason to write out."""
-_MADE_BY = {"cast": "value", "rule": "rule", "transform": "transform"}
+_MADE_BY = {"line": "line", "cast": "value", "rule": "rule", "transform": "transform"}
 
 
 def render_quarantine(view: QuarantineView, width: int) -> list[str]:

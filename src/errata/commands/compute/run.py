@@ -31,11 +31,12 @@ from errata.ledger.records import map_partitions_to_chunks
 from errata.live_writers.freeze import enter_wave, find_freeze_setting, freeze_partitions, refuse_live_writes
 from errata.live_writers.rebase import tag_rebases
 from errata.model.audit import Actor
+from errata.model.duration import to_days
 from errata.model.manifest import Manifest
 from errata.model.product import Product, Role
 from errata.model.product.throttle import Throttle
 from errata.model.rebase import Rebase
-from errata.model.refs import RUN_DAYS, run_branch
+from errata.model.refs import run_branch
 from errata.model.run import ChunkState, RunState
 from errata.model.waves import WaveState, derive_run_state, list_waves
 from errata.ports.hooks import ProgressListener
@@ -278,7 +279,7 @@ def _prepare_branch(context: RunContext) -> None:
         # audited before it is created, so that no branch exists without an audit entry
         intended = {"branch": run_branch(context.run_id), "table": target.staging.table}
         context.ledger.audit.note(context.run_id, context.actor, "refs.intended", intended)
-    guard = context.engines.staging.prepare(target, context.run_id, RUN_DAYS)
+    guard = context.engines.staging.prepare(target, context.run_id, to_days(context.workspace.project.retention.staged))
     failpoint("run.after_branch")
     if context.ledger.guards.get(target.table_uuid) != guard:
         context.ledger.guards.record(target.table_uuid, guard, context.actor, target.table)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from errata.model.kind import RECONCILE, find_kind
+from errata.model.recording.declaration import name_recording
 from errata.text.numbers import plural
 from errata.views.plan import ExplainedPlanView, InputView, PlanView, StageView
 
@@ -92,7 +93,7 @@ def _list_inputs(view: PlanView) -> tuple[str, ...]:
 
 
 def _describe_input(source: InputView) -> str:
-    place = source.table or source.files or source.name
+    place = source.table or source.files or name_recording(source.recording) or source.name
     pinned = f"@ {source.snapshot_id}" if source.snapshot_id else f"({plural(source.file_count, 'file')})"
     return f"{source.name}: {place} {pinned}"
 

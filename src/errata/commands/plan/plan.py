@@ -12,6 +12,7 @@ from errata.approval.reservations import list_reservations
 from errata.approval.standing import StandingState, add_limits, build_cover
 from errata.canonical import digest_of
 from errata.commands.plan.read_references import read_reference
+from errata.commands.plan.recordings import note_recordings
 from errata.commands.plan.repair import draft_repairs
 from errata.commands.plan.show import plan_view, refused_view
 from errata.delivery.obligations import list_owed_by_plan
@@ -21,13 +22,14 @@ from errata.ledger import PartitionState, RunRecord
 from errata.ledger.db.database import Tx
 from errata.ledger.store.standing import use_standing
 from errata.model.audit import Actor
+from errata.model.duration import to_days
 from errata.model.graph.read_rule import rule_of_input
 from errata.model.kind import ATTEST, MIGRATE, RECONCILE, find_kind
 from errata.model.manifest import Code, Manifest
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Role
 from errata.model.product.rules import build_expected_rows, with_expected_rows
-from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
+from errata.model.refs import DAY_MS, base_tag, input_tags
 from errata.model.run import ACTIVE, WITHOUT_RESULT, AttemptState, ChunkState, RunState
 from errata.planning.build import Plan, build_own_input, build_plan
 from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_tags
@@ -120,6 +122,7 @@ def make_plan(
         owes=list_owed_by_plan(workspace, plan.manifest),
     )
     failpoint("plan.after_record")
+    note_recordings(workspace, actor, run.run_id, plan.manifest, plan.parts)
     # after the record, so that every tag belongs to a run in the ledger; repeating the command creates missing tags
     pins = tag_pinned_snapshots(RunContext(workspace, actor, run, plan.manifest))
     failpoint("plan.after_pin")
@@ -418,7 +421,8 @@ def tag_pinned_snapshots(context: RunContext) -> tuple[TagOutcome, ...]:
     """Tag the base and every pinned input; safe to repeat. A missing permission is recorded as a warning."""
     if context.run.state not in (RunState.PLANNED, RunState.APPROVED):
         return ()
-    keep, now = RUN_DAYS * DAY_MS, int(context.workspace.now().timestamp() * 1000)
+    days = to_days(context.workspace.project.retention.pins)
+    keep, now = days * DAY_MS, int(context.workspace.now().timestamp() * 1000)
     wanted: dict[tuple[str, str], str] = {}
     if context.manifest.target.base_snapshot_id:
         wanted[context.manifest.target.table, base_tag(context.run_id)] = context.manifest.target.base_snapshot_id

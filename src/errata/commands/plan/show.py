@@ -226,13 +226,13 @@ def _estimate_view(found: Estimate) -> EstimateView:
 
 
 def _input_view(pin: InputPin, grain: Grain) -> InputView:
-    is_table = pin.kind == "table"
+    is_table, is_pattern = pin.kind == "table", pin.kind == "files" and pin.recording is None
     return InputView(
-        pin.name, pin.location if is_table else None, None if is_table else pin.location, pin.snapshot_id,
+        pin.name, pin.location if is_table else None, pin.location if is_pattern else None, pin.snapshot_id,
         pin.file_count, pin.rows, pin.bytes, pin.input_partitions, pin.reference, pin.own,
         _partitions_by_era(pin), tuple(f"{rule.name} ({rule.action})" for rule in pin.row_rules), pin.version,
         "" if pin.partition is None else rule_of_pin(pin, grain).input_grain.value,
-        tuple(SnapshotView(span.snapshot_id, span.partitions) for span in pin.snapshots),
+        tuple(SnapshotView(span.snapshot_id, span.partitions) for span in pin.snapshots), pin.recording,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from errata.approval.permissions import require_role
+from errata.commands.upkeep.expiry import expire_recordings
 from errata.failpoints import failpoint
 from errata.gate.diff.kept_diff import discard_kept_diffs, has_kept_diffs
 from errata.ledger import RunRecord
@@ -45,6 +46,10 @@ def cleanup(workspace: Workspace, actor: Actor, run_id: str | None, *, dry_run: 
         removed += [{"table": table, "ref": ref, "run_id": run} for ref, run in found]
     for run in runs:
         removed += _drop_views(workspace, actor, workspace.ledger.runs.get(run.run_id), dry_run=dry_run)
+    if run_id is None:
+        gone, needed = expire_recordings(workspace, actor, dry_run=dry_run)
+        removed += gone
+        kept += needed
     if removed and not dry_run:
         only = runs[0].run_id if run_id else None
         workspace.ledger.audit.note(only, actor, "cleanup", {"removed": [dict(item) for item in removed]})

@@ -66,7 +66,7 @@ class RowAccount:
     @property
     def in_table(self) -> dict[str, int]:
         """Rows in the quarantine table from rules and failed casts, by reason."""
-        return {**self.kept.get("rule", {}), **self.kept.get("cast", {})}
+        return {reason: rows for kind in ("rule", "cast", "line") for reason, rows in self.kept.get(kind, {}).items()}
 
 
 def build_account(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from errata.ledger.privacy.pseudonyms import is_pseudonym
+from errata.model.recording.recorded_file import describe_superseded
 
 RowKey = tuple[Any, ...]
 
@@ -18,6 +19,7 @@ TABLES = (
     "run", "verdict", "warning_acceptance", "released", "fact", "guard", "candidate", "publication",
     "publication_detail", "acceptance", "hazard", "chunk", "attempt", "standing", "standing_decision",
     "standing_use", "campaign", "campaign_approval", "member_approval", "campaign_step", "outbox_item", "hold",
+    "recorded_file",
 )  # fmt: skip
 """Tables whose every row follows from the log, except that planned chunks follow from the manifest."""
 
@@ -318,6 +320,26 @@ def _replay_hold(account: AuditReplay, entry: ReplayEntry) -> None:
         account.put("hold", key, entry.seq, state=what, **({"ended_at": entry.at} if what == "ended" else {}))
 
 
+def _replay_recording(account: AuditReplay, entry: ReplayEntry) -> None:
+    body, table = entry.body, "recorded_file"
+    if entry.what == "planned":
+        for file_id in body["files"]:
+            account.put(table, (file_id,), entry.seq, first_run=entry.run)
+    elif entry.what == "expired":
+        for one in body["files"]:
+            told = {"status": "expired", "expired_at": entry.at, "why": body["policy"]}
+            account.put(table, (one["file"],), entry.seq, **told)
+    else:
+        fixed = ("source", "name", "sha256", "bytes", "rows", "bad_rows", "attempt", "why", "twin", "supersedes")
+        start, end = body["range"] or (None, None)
+        told = entry.pick_fields(*fixed, "content_sha256", "keep_until") | {"range_start": start, "range_end": end}
+        told |= {"status": entry.what, "seen_at": entry.at, "first_run": None, "expired_at": None}
+        account.put(table, (body["file"],), entry.seq, **told)
+        if body["supersedes"]:
+            why = describe_superseded(body["file"])
+            account.put(table, (body["supersedes"],), entry.seq, status="superseded", why=why)
+
+
 _REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
     "run.planned": _replay_plan,
     "run.approved": _replay_approval,
@@ -347,5 +369,6 @@ _REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
     "step.": _replay_step,
     "outbox.": _replay_outbox,
     "hold.": _replay_hold,
+    "recording.": _replay_recording,
 }
 """By action, or by its prefix up to the first dot."""

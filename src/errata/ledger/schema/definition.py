@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from errata.ledger.privacy.pseudonyms import PersonalJson, PersonName, SealedText
 
-KNOWN_VERSIONS = ("0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015", "0016")
+KNOWN_VERSIONS = ("0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015", "0016", "0017")
 LATEST_VERSION = KNOWN_VERSIONS[-1]
 
 PARTIAL_INDEXES = {
@@ -585,4 +585,43 @@ hold = Table(
     CheckConstraint("on_timeout IN ('go', 'stop')", name="on_timeout"),
     Index("ix_hold_consumer", "consumer", "state"),
     Index("ix_hold_table_name", "table_name", "state"),
+)
+
+# one row per file that was imported or recorded; places are relative to the location of recordings
+recorded_file = Table(
+    "recorded_file",
+    metadata,
+    Column("file_id", Text, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("format", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("identity", Text, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("bad_rows", BigInteger, nullable=False),
+    Column("range_start", Text),
+    Column("range_end", Text),
+    Column("columns", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("produced_at", Text, nullable=False),
+    Column("seen_at", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("manifest_id", Text),  # the producer's own id of the delivery
+    Column("first_run", Text, ForeignKey("run.run_id")),  # the first run that was planned with it
+    Column("status", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("twin", Text),
+    Column("supersedes", Text),
+    Column("keep_until", Text, nullable=False),
+    Column("place", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("content_bytes", BigInteger, nullable=False),
+    Column("content_sha256", Text, nullable=False),
+    Column("expired_at", Text),
+    _audit_seq_column(),
+    UniqueConstraint("identity", "attempt"),
+    CheckConstraint("status IN ('accepted', 'rejected', 'superseded', 'expired')", name="status"),
+    Index("ix_recorded_file_source", "source", "status"),
 )

@@ -102,11 +102,12 @@ READ_AT_ITS_TIME = ("as_recorded", "as_decided")
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What the transform reads: an Iceberg table, files with {partition} in the pattern, or its own earlier output."""
+    """What the transform reads: an Iceberg table, files by a pattern, a recording, or its own earlier output."""
 
     name: Annotated[str, NOT_A_KEY]
     table: TableName | None = None
     files: Line | None = None
+    recording: Annotated[Slug | None, Key("A source of errata.yaml, whose recorded files are read.")] = None
     partition: Column | None = None  # None: read whole (reference data)
     grain: Annotated[
         Grain | None,

@@ -32,6 +32,8 @@ from errata.model.file_values import (
 from errata.model.product.erasure import ErasureSettings
 from errata.model.product.product import Product
 from errata.model.product.throttle import Signal, Throttle
+from errata.model.recording.declaration import RecordingSettings, Source
+from errata.model.refs import RUN_DAYS, STEP_DAYS
 from errata.text.secrets import list_spellings
 
 
@@ -158,6 +160,15 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Retention:
+    """How long branches and tags of a run live if nobody removes them."""
+
+    pins: Annotated[Duration, Key("Tags on the snapshots that a run reads and replaces.")] = f"{RUN_DAYS}d"
+    staged: Annotated[Duration, Key("The branch with the output of a run.")] = f"{RUN_DAYS}d"
+    candidates: Annotated[Duration, Key("The branch with a candidate.")] = f"{STEP_DAYS}d"
+
+
+@dataclass(frozen=True, slots=True)
 class Project:
     """errata.yaml: ledger, catalogs, people and defaults."""
 
@@ -194,6 +205,11 @@ class Project:
     consumers: Annotated[Mapping[Slug, Consumer], Key("Who reads the products, and what they need.")] = field(
         default_factory=dict
     )  # once loaded, also those that product files name
+    sources: Annotated[
+        Mapping[Slug, Source], Key("Where files come from that are recorded before a run reads them.")
+    ] = field(default_factory=dict)
+    retention: Retention = field(default_factory=Retention)
+    recordings: RecordingSettings = field(default_factory=RecordingSettings)
     ready: Annotated[ReadyTable | None, Key("Where readers look up which partitions they may read.")] = None
     # value of each ``${NAME}``, and passwords written out in errata.yaml
     secrets: Annotated[Mapping[str, str], NOT_A_KEY] = field(default_factory=dict, repr=False)

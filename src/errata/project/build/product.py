@@ -38,6 +38,7 @@ from errata.project.build.masking import refuse_exposing_rules
 from errata.project.build.people import build_approval, build_people, refuse_unreachable_quorum
 from errata.project.build.publish import build_publish
 from errata.project.build.reconcile import build_controls, build_reconciliations
+from errata.project.build.recordings import build_sources, check_recording, check_retention, with_casts
 from errata.project.build.settings import build_dbt, build_evidence, to_absolute, to_absolute_url
 from errata.project.build.throttle import build_signals, build_throttle
 from errata.project.build.watch import check_watch
@@ -63,6 +64,7 @@ def build_project(file: ProjectForm, root: Path, report: ProblemReport) -> Proje
     if file.ready is not None:
         _check_table(file.ready.table, ("ready", "table"), tuple(file.catalogs), report)
     _check_java_options(file, report)
+    check_retention(file, report)
     return narrow(
         Project,
         file,
@@ -81,6 +83,8 @@ def build_project(file: ProjectForm, root: Path, report: ProblemReport) -> Proje
         channels=build_channels(file, root, report),
         warehouses=build_warehouses(file, report),
         consumers=build_consumers(file, people, report),
+        sources=build_sources(file, report),
+        recordings=replace(file.recordings, location=to_absolute(root, file.recordings.location)),
     )
 
 
@@ -120,7 +124,7 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
     inputs = tuple(
         _build_own_input(name, given, file.target, report)
         if given.own
-        else _build_input(name, given, grain, root, catalogs, report)
+        else _build_input(name, given, grain, root, project, report)
         for name, given in file.inputs.items()
     )
     _check_single_own(file, report)
@@ -202,11 +206,12 @@ def _check_target(target: Target, project: Project | None, report: ProblemReport
 
 
 def _build_input(
-    name: str, file: InputForm, grain: Grain, root: Path, catalogs: Sequence[str] | None, report: ProblemReport
+    name: str, file: InputForm, grain: Grain, root: Path, project: Project | None, report: ProblemReport
 ) -> Input:
     path = ("inputs", name)
-    if (file.table is None) == (file.files is None):
-        report.at(path, "expected one of table, files and own", found=False)
+    catalogs = None if project is None else tuple(project.catalogs)
+    if sum(one is not None for one in (file.table, file.files, file.recording)) != 1:
+        report.at(path, "expected one of table, files, recording and own", found=False)
     if file.table is not None:
         _check_table(file.table, (*path, "table"), catalogs, report)
     if file.files is not None:
@@ -220,12 +225,13 @@ def _build_input(
         _check_span(duration, unit, file.partition, (*path, key), report)
     check_row_rules(file, path, report)
     check_completeness(file, grain, path, catalogs, report)
+    check_recording(file, grain, project, path, report)
     return narrow(
         Input,
         file,
         name=name,
         files=None if file.files is None else to_absolute(root, file.files),
-        eras=build_eras(file, file.grain or grain, path, report),
+        eras=with_casts(file, build_eras(file, file.grain or grain, path, report), project),
     )
 
 
@@ -253,6 +259,7 @@ def _build_own_input(name: str, file: InputForm, target: Target, report: Problem
     for key in (
         "table",
         "files",
+        "recording",
         "partition",
         "grain",
         "reference",

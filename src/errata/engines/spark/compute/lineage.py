@@ -75,7 +75,8 @@ def build_lineage(work: ChunkWork) -> dict[str, str | None]:
 
 def _identify(pin: InputPin) -> str | None:
     """The exact state of an input: a snapshot, or the digest of the list of its files, which the ledger keeps."""
-    return pin.snapshot_id or (f"files:{pin.files_part}" if pin.files_part else None)
+    word = "recording" if pin.recording else "files"
+    return pin.snapshot_id or (f"{word}:{pin.files_part}" if pin.files_part else None)
 
 
 def stamp(frame: DataFrame, values: Mapping[str, str | None]) -> DataFrame:

@@ -8,12 +8,21 @@ action.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.engines.spark.inputs.exact_cast import is_changed
+from errata.engines.spark.inputs.recorded_rows import (
+    FIRST,
+    LAST,
+    LINE_COLUMNS,
+    add_spans,
+    cut_rows,
+    find_origin,
+    place_rows,
+)
 from errata.engines.spark.inputs.row_rules import CAST, DECISION_TYPE, ORIGIN, OUT, SOURCE, add_source, screen_rows
 from errata.engines.spark.inputs.source_files import FilesPart, add_partition_column, read_files, select_files
 from errata.errors import ManifestTampered
@@ -40,10 +49,31 @@ def read_files_by_era(
         rows = read_files(
             session, pin, sorted({file.path for files in found.values() for file in files}), _to_ddl(schema)
         )
-        rows = add_source(rows, F.col("_metadata.file_path"))
+        rows = add_source(rows, find_origin(pin, schema))
+        if pin.recording is not None:
+            shapes.append(_adapt_recorded(rows, pin, eras[name], schema, found, grain, kind))
+            continue
         placed = add_partition_column(rows, pin, {key: tuple(files) for key, files in found.items()}, grain, kind)
         shapes.append(_adapt_rows(placed, pin, eras[name], schema))
-    return _union_shapes(session, pin, shapes)
+    every = _union_shapes(session, pin, shapes)
+    is_cut = pin.recording is not None and pin.partition is not None
+    return cut_rows(every, pin, kind, grain, partitions) if is_cut else every
+
+
+def _adapt_recorded(
+    rows: DataFrame,
+    pin: InputPin,
+    era: Era,
+    schema: Mapping[str, str],
+    found: Mapping[str, Sequence[SourceFile]],
+    grain: Grain,
+    kind: str,
+) -> DataFrame:
+    if pin.partition is None:
+        return _adapt_rows(rows, pin, era, schema)
+    files = list({file.path: file for listed in found.values() for file in listed}.values())
+    placed = add_spans(rows, pin, files, schema, kind, grain)
+    return _adapt_rows(placed, pin, era, schema, partial(place_rows, pin=pin, kind=kind, grain=grain))
 
 
 def read_table_by_era(
@@ -92,14 +122,22 @@ def _to_ddl(schema: Mapping[str, str]) -> str:
     return ", ".join(f"{quoted(name)} {to_spark_type(kind)}" for name, kind in schema.items())
 
 
-def _adapt_rows(rows: DataFrame, pin: InputPin, era: Era, schema: Mapping[str, str]) -> DataFrame:
+def _adapt_rows(
+    rows: DataFrame,
+    pin: InputPin,
+    era: Era,
+    schema: Mapping[str, str],
+    place: Callable[[DataFrame], DataFrame] = lambda rows: rows,
+) -> DataFrame:
     from_path = pin.partition if pin.kind == "files" else None
     deliveries = resolve_columns(era, pin.columns, schema, from_path)
     if wrong := [one.problem for one in deliveries if one.problem]:
         raise ManifestTampered(f"input {pin.name}, era {era.name}: column {wrong[0]}; the plan proved otherwise")
     values = {one.column: _deliver_value(one) for one in deliveries}
     ordered = [values.get(name, F.col(quoted(name))).alias(name) for name in pin.columns]
-    return screen_rows(rows.select(*ordered, _find_cast_failure(deliveries).alias(CAST), ORIGIN, SOURCE), pin)
+    beside = [name for name in (*LINE_COLUMNS, FIRST, LAST) if name in rows.columns]
+    adapted = rows.select(*ordered, _find_cast_failure(deliveries).alias(CAST), ORIGIN, SOURCE, *beside)
+    return screen_rows(place(adapted), pin)
 
 
 def _deliver_value(one: ColumnSource) -> Column:

@@ -2,7 +2,7 @@
 
 A screened frame has every row and an additional column with the decision: NULL for a row that is used, otherwise action
 and reason. The first match decides, so that every row has one outcome: failed casts come first, then row rules in the
-order of the product file.
+order of the product file. Lines of recorded files that are no rows come before all.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from errata.engines.spark.columns import JSON_OPTIONS
 from errata.model.manifest import InputPin
 from errata.model.partition_sql import quoted
 from errata.model.product.eras import QUARANTINE
+from errata.model.recording.row_columns import LINE, PROBLEM, ROW_COLUMNS, TEXT
 
 CAST, ORIGIN, OUT, SOURCE = "__errata_cast", "__errata_origin", "__errata_out", "__errata_source"
 """Reason for a failed cast; origin (file, or table at snapshot); the decision; the source row."""
 DECISION_TYPE = "struct<action:string,kind:string,reason:string>"
-OWN_COLUMNS = (CAST, ORIGIN, OUT, SOURCE)
+OWN_COLUMNS = (CAST, ORIGIN, OUT, SOURCE, *ROW_COLUMNS, "__errata_first", "__errata_last")
 
 
 def add_source(rows: DataFrame, origin: Column) -> DataFrame:
@@ -45,17 +46,21 @@ def _preserve_text(field: T.StructField) -> Column:
 
 def screen_rows(rows: DataFrame, pin: InputPin) -> DataFrame:
     """Add the decision for every row; the source row becomes JSON text for quarantined rows and NULL for all others."""
-    chain = (
-        F.when(F.col(CAST).isNotNull(), _build_decision(QUARANTINE, "cast", F.col(CAST)))
-        if CAST in rows.columns
-        else None
-    )
+    chain = None
+    for kind, reason in (("line", PROBLEM), ("cast", CAST)):
+        if reason in rows.columns:
+            fate = _build_decision(QUARANTINE, kind, F.col(reason))
+            chain = (F if chain is None else chain).when(F.col(reason).isNotNull(), fate)
     for rule in pin.row_rules:
         holds, fate = F.expr(rule.sql), _build_decision(rule.action, "rule", F.lit(rule.name))
         chain = F.when(holds, fate) if chain is None else chain.when(holds, fate)
     decided = rows.withColumn(OUT, chain if chain is not None else F.lit(None).cast(DECISION_TYPE))
-    kept = F.when(F.col(OUT)["action"] == F.lit(QUARANTINE), F.to_json(F.col(SOURCE), JSON_OPTIONS))
-    return decided.withColumn(SOURCE, kept).drop(CAST)
+    source = F.to_json(F.col(SOURCE), JSON_OPTIONS)
+    if TEXT in rows.columns:
+        line = F.to_json(F.struct(F.col(LINE).alias("line"), F.col(TEXT).alias("text")), JSON_OPTIONS)
+        source = F.when(F.col(TEXT).isNotNull(), line).otherwise(source)
+    kept = F.when(F.col(OUT)["action"] == F.lit(QUARANTINE), source)
+    return decided.withColumn(SOURCE, kept).drop(CAST, *ROW_COLUMNS)
 
 
 def _build_decision(action: str, kind: str, reason: Column) -> Column:
