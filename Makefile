@@ -59,7 +59,7 @@ check: setup-dev ## formatting, lint, types, import contracts, no addresses in l
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	@scripts/no-addresses $(LOCKS) $(JARS) tests/support/rest-jars.toml
+	@scripts/no-addresses $(LOCKS) $(JARS) tests/support/rest-jars.toml tests/support/kafka-jars.toml
 
 fix: setup-dev ## let ruff format the code and repair what it can
 	$(BIN)/ruff check --fix .

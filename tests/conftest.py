@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from support.fakesnow import FakeSnowflake
+    from support.kafka import KafkaBroker
     from support.lakes import Lake
     from support.postgres import PostgresServer
     from support.redis import RedisServer
@@ -79,6 +80,19 @@ def redis_server() -> Iterator[RedisServer]:
     server = RedisServer.start()
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaBroker]:
+    """One Kafka broker for all tests; each makes its own topics."""
+    from support.kafka import KafkaBroker, find_reason
+
+    pytest.importorskip("confluent_kafka", reason='confluent-kafka is missing (pip install "errata[kafka]")')
+    if reason := find_reason():
+        pytest.skip(f"there is no Kafka broker: {reason}")
+    broker = KafkaBroker.start()
+    yield broker
+    broker.stop()
 
 
 @pytest.fixture(scope="session")

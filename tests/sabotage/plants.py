@@ -15,6 +15,7 @@ from sabotage.plants_in_outbox import IN_OUTBOX
 from sabotage.plants_in_snowflake import IN_SNOWFLAKE
 from sabotage.plants_in_staleness import IN_STALENESS
 from sabotage.plants_in_streams import IN_STREAMS
+from sabotage.plants_in_topics import IN_TOPICS
 
 __all__ = ["PLANTS", "Plant"]
 
@@ -1116,4 +1117,5 @@ PLANTS = (
     *IN_SNOWFLAKE,
     *IN_STALENESS,
     *IN_STREAMS,
+    *IN_TOPICS,
 )  # fmt: skip

@@ -9,9 +9,9 @@ from errata.errors import SetupError
 from errata.jars import default_cache_dir, fetch_jars, list_jars
 from errata.jars.store import Jar, parse_jar_list
 
-__all__ = ["EXTRA", "missing", "rest_server", "there"]
+__all__ = ["EXTRA", "kafka_broker", "missing", "rest_server", "there"]
 
-EXTRA = ("postgres", "s3")
+EXTRA = ("postgres", "s3", "kafka")
 """Groups of the shipped list that the shared session has besides ``spark``."""
 
 
@@ -36,7 +36,14 @@ def rest_server() -> str:
     return "rest-server"
 
 
+def kafka_broker() -> str:
+    """The group of the Kafka broker, which no user needs."""
+    return "kafka-broker"
+
+
 def _jars(group: str) -> tuple[Jar, ...]:
+    if group == kafka_broker():
+        return parse_jar_list(Path(__file__).with_name("kafka-jars.toml").read_text("utf-8"))[group]
     if group == rest_server():
         return parse_jar_list(Path(__file__).with_name("rest-jars.toml").read_text("utf-8"))[group]
     return list_jars(group)

@@ -16,6 +16,7 @@ from errata.canonical import LEFT_OUT, digest_of
 from errata.model.approval import ApprovalRules
 from errata.model.copy.repair import CopyRepair
 from errata.model.graph.read_rule import Window, rule_of_pin
+from errata.model.kafka.topic_range import TopicPin
 from errata.model.kind import find_kind
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Control, Distribution, Late, Limits, Publish, Reconciliation
@@ -68,8 +69,8 @@ class InputPin:
     """One input as the run will read it."""
 
     name: str
-    kind: str  # table | files
-    location: str  # table identifier or file pattern
+    kind: str  # table | files | kafka
+    location: str  # table identifier, file pattern or topic
     partition: str | None
     column_type: str | None  # date | timestamp | timestamptz | string | int | long, of the partition column
     lookback: int  # in partitions of the product's grain; 0 if there is a window
@@ -82,7 +83,7 @@ class InputPin:
     reference: str | None = None
     snapshot_id: str | None = None
     table_uuid: str | None = None
-    files_part: str | None = None  # digest of {partition: [SourceFile…]}
+    files_part: str | None = None  # digest of {partition: [SourceFile…]}; of a topic: {partition: [OffsetRange…]}
     own: bool = False  # the target itself: partitions staged by this run first, then the base
     columns: Mapping[str, str] = field(default_factory=dict)  # columns that the transform sees; empty: unchanged
     eras: tuple[Era, ...] = ()
@@ -94,6 +95,7 @@ class InputPin:
     window: Window | None = field(default=None, metadata=LEFT_OUT)  # of an input with other partitions than the product
     # where partitions read different snapshots; ``snapshot_id`` is then the newest of them
     snapshots: tuple[SnapshotSpan, ...] = field(default=(), metadata=LEFT_OUT)
+    topic: TopicPin | None = field(default=None, metadata=LEFT_OUT)  # of an input in Kafka
 
     @property
     def snapshot_ids(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from errata.canonical import canonical_bytes, sha256
+from errata.model.kafka.topic_range import merge_ranges
 from errata.model.manifest import InputPin
 from errata.model.partition import WHOLE, Grain
 from errata.model.product import READ_AT_ITS_TIME, Input
@@ -21,11 +22,11 @@ def needs_repin(pin: InputPin) -> bool:
 
 def input_from_pin(pin: InputPin) -> Input:
     """The input as planned, whatever the product file says now."""
-    is_table = pin.kind == "table"
     return Input(
         pin.name,
-        table=pin.location if is_table else None,
-        files=None if is_table else pin.location,
+        table=pin.location if pin.kind == "table" else None,
+        files=pin.location if pin.kind == "files" else None,
+        kafka=pin.topic.declared if pin.topic else None,
         partition=pin.partition,
         grain=pin.window.grain if pin.window else None,
         reference=pin.reference,
@@ -43,10 +44,11 @@ def repin_input(
     problems = [*([facts.problem] if facts.problem else []), *proof.problems]
     if facts.table_uuid != pin.table_uuid:
         problems.append(f"input {pin.name}: {pin.location} was dropped and created again")
-    parts = {}
-    if facts.files is not None:
-        content = canonical_bytes(facts.files)
-        parts = {sha256(content): content}
+    if pin.topic and facts.topic and pin.topic.topic_id != facts.topic.topic_id:
+        problems.append(f"input {pin.name}: {pin.location} was deleted and created again")
+    listed = facts.offsets if facts.offsets is not None else facts.files
+    content = canonical_bytes(listed) if listed is not None else b""
+    parts = {sha256(content): content} if content else {}
     sizes = facts.partitions if facts.whole is None else {WHOLE: facts.whole}
     known = facts.kind == "files" and facts.rows_known
     made = replace(
@@ -61,5 +63,6 @@ def repin_input(
         era_of=proof.era_of,
         schemas=facts.schemas if pin.columns else (),
         counts={name: size.rows for name, size in sizes.items()} if known else {},
+        topic=replace(pin.topic, ranges=merge_ranges((facts.offsets or {}).values())) if pin.topic else None,
     )
     return made, parts, tuple(problems)

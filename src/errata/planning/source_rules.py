@@ -11,6 +11,7 @@ from errata.model.partition import NULL
 from errata.model.refs import RUN_DAYS
 from errata.model.waves import split_into_waves
 from errata.planning.guardrail_result import GuardrailResult
+from errata.planning.inputs.topic_rules import check_topics
 from errata.planning.plan_context import PlanContext
 from errata.planning.request import resolve_order
 from errata.ports.tables import InputState
@@ -106,7 +107,9 @@ def check_source_retention(world: PlanContext) -> Iterator[GuardrailResult]:
             folded = world.folded(gone, found.rule.input_grain)
             text = f"{facts.name} begins at {oldest}; {folded} are older: retention has probably passed"
             yield GuardrailResult("source-retention", "warn", text)
-    if not passed:
+    refused = list(check_topics(world))
+    yield from refused
+    if not passed and not refused:
         yield GuardrailResult("source-retention", "ok", "every source reaches back far enough")
     yield from _check_schedule(world)
 

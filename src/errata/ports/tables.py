@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from errata.model.diff import OutsideScope
+    from errata.model.kafka.topic_range import OffsetRange, TopicState
     from errata.model.manifest import ExpectedFile, SourceFile, TargetPin
     from errata.model.near_miss import NearMiss
     from errata.model.partition import Grain
@@ -114,7 +115,7 @@ class InputState:
     """
 
     name: str
-    kind: str  # table | files
+    kind: str  # table | files | kafka
     location: str
     column_type: str | None
     partitions: Mapping[str, PartitionSize]
@@ -133,6 +134,8 @@ class InputState:
     snapshot_of: Mapping[str, str] = field(default_factory=dict)  # by partition of the product, where they may differ
     unresolved: Mapping[str, str] = field(default_factory=dict)  # partitions without a snapshot to read → why
     arrival: Arrival | None = None  # None: the product does not say when the input is complete
+    topic: TopicState | None = None  # of an input in Kafka
+    offsets: Mapping[str, tuple[OffsetRange, ...]] | None = None  # of an input in Kafka, by partition
 
 
 def add_announced(state: InputState, announced: Mapping[str, int]) -> InputState:
@@ -206,7 +209,10 @@ class InputReader(Protocol):
         """State of the requested partitions (look-back included); raises ``NotFound`` or ``EngineError``."""
 
     def find_near_miss(self, source: Input) -> NearMiss | None:
-        """Where the search for any file of the input ended; None if a file matches, and for a table."""
+        """Where the search for any file of the input ended; None if a file matches, and for a table or a topic.
+
+        Raises ``NotFound`` if there is no such topic.
+        """
 
 
 class TableReader(Protocol):

@@ -64,8 +64,8 @@ def check_project(
             _report_cycle(cycles[product.name], report)
         for source in product.inputs:
             _check_input(product, source, look, report)
-            if inputs is not None and source.files is not None:
-                _check_files(project, source, inputs, report)
+            if inputs is not None and (source.files is not None or source.kafka is not None):
+                _check_found(project, source, inputs, report)
         problems += report.problems
     return (*top.problems, *problems)
 
@@ -272,9 +272,9 @@ def _check_grain(product: Product, kind: str, fields: Iterable[PartitionField], 
     report.at(("target", "partition", "grain"), f"{target.column} of {target.table} is {kind}; {told}")
 
 
-def _check_files(project: Project, source: Input, inputs: InputReader, report: ProblemReport) -> None:
-    """Check that the pattern of an input matches a file in some partition."""
-    path = ("inputs", source.name, "files")
+def _check_found(project: Project, source: Input, inputs: InputReader, report: ProblemReport) -> None:
+    """Check that the pattern of an input matches a file in some partition, or that its topic is there."""
+    path = ("inputs", source.name, "files") if source.files else ("inputs", source.name, "kafka", "topic")
     try:
         miss = inputs.find_near_miss(source)
     except ErrataError as error:

@@ -182,7 +182,7 @@ def parse_reported_input(name: str, told: Mapping[str, Any], grain: Grain) -> In
     """An input as a live job read it."""
     source = from_plain(Input, {"name": name, **told["source"]})
     return InputState(
-        location=source.table or source.files or "",
+        location=source.location,
         rule=rule_of_input(source, grain),
         fingerprints=told["fingerprints"],
         is_whole=source.partition is None or WHOLE in told["fingerprints"],

@@ -39,6 +39,9 @@ class InputView:
     grain: str = ""  # of the input's partitions; empty if it is read whole
     # where partitions read different snapshots: each snapshot with its partitions
     snapshots: tuple[SnapshotView, ...] = field(default=(), metadata=LEFT_OUT)
+    kafka: str | None = field(default=None, metadata=LEFT_OUT)  # kafka://cluster/topic
+    # of a topic: sealed offsets [from, to) that the run reads, by topic partition
+    offsets: Mapping[str, tuple[int, int]] = field(default_factory=dict, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)

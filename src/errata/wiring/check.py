@@ -29,6 +29,7 @@ def check_files(directory: Path | str) -> tuple[ProjectProblem, ...]:
     from errata.engines.files.source import FileSource
     from errata.engines.iceberg.metadata.tables import IcebergMetadata, TableLoader
     from errata.engines.iceberg.metadata.tags import IcebergTags
+    from errata.engines.kafka.topics import KafkaTopics
     from errata.wiring.engines import InputRouter
 
     files = read_project_files(directory)
@@ -38,7 +39,8 @@ def check_files(directory: Path | str) -> tuple[ProjectProblem, ...]:
     catalogs = TableLoader(project.catalogs)
     try:
         tables = IcebergMetadata(catalogs)
-        inputs = InputRouter(tables, FileSource(project.root, project.s3))
+        topics = KafkaTopics(project.kafka, project.redact)
+        inputs = InputRouter(tables, FileSource(project.root, project.s3), topics)
         more = _check(project, tables, inputs, IcebergTags(catalogs), files.misread)
     finally:
         catalogs.close()

@@ -30,6 +30,9 @@ _MAX_SHOWN = 3
 """Maximum number of missing files, or of refs of other ledgers, to list."""
 
 
+_KAFKA_HINT = "check kafka in errata.yaml: bootstrap, conf, and the variables that it uses"
+
+
 def run_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
     """Run every check, even if others failed.
 
@@ -81,6 +84,8 @@ def _check_lake(workspace: Workspace, engines: ProjectEngines, *, deep: bool) ->
                 f"catalog {catalog.name} in Java", partial(_describe_java_catalog, catalog, engines), _CATALOG_HINT
             )
             yield _probe_refs(project, catalog, engines)
+    for cluster in project.kafka:
+        yield _try_check(f"kafka {cluster}", partial(engines.topics.describe_cluster, cluster), _KAFKA_HINT)
     for table in (product.target.table for product in project.products.values()):
         if table.partition(".")[0] in absent:
             continue

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from errata.engines.iceberg.commits.side_tables import IcebergSideTables
     from errata.engines.iceberg.commits.staging import IcebergStaging
     from errata.engines.iceberg.metadata.tables import IcebergMetadata, TableLoader
+    from errata.engines.kafka.topics import KafkaTopics
     from errata.engines.spark.compute.chunks import SparkChunkEngine
     from errata.engines.spark.measure.measurer import SparkMeasurer
     from errata.engines.spark.runtime.spark_session import SparkRuntime
@@ -119,6 +120,13 @@ class ProjectEngines:
         return FileSource(self._project.root, self._project.s3)
 
     @cached_property
+    def topics(self) -> KafkaTopics:
+        """Topics of Kafka, without a JVM."""
+        from errata.engines.kafka.topics import KafkaTopics
+
+        return KafkaTopics(self._project.kafka, self._project.redact)
+
+    @cached_property
     def checkpoints(self) -> CheckpointStore:
         """Checkpoints of streams, local or on S3."""
         from errata.engines.files.checkpoints import CheckpointFiles
@@ -135,7 +143,7 @@ class ProjectEngines:
     @property
     def inputs(self) -> InputReader:
         """Inputs, tables or files."""
-        return InputRouter(self.metadata, self.sources)
+        return InputRouter(self.metadata, self.sources, self.topics)
 
     @cached_property
     def pins(self) -> TagKeeper:
@@ -331,7 +339,9 @@ class ProjectEngines:
         from errata.engines.spark.compute.chunks import SparkChunkEngine
 
         cache = choose_code_cache(Path(self._project.root))
-        return SparkChunkEngine(self.runtime, self._files, self.sources, cache, self.quarantine.ensure)
+        return SparkChunkEngine(
+            self.runtime, self._files, self.sources, cache, self.quarantine.ensure, self.topics, self._project.kafka
+        )
 
     @cached_property
     def measurer(self) -> SparkMeasurer:
@@ -339,7 +349,8 @@ class ProjectEngines:
         from errata.engines.spark.measure.measurer import SparkMeasurer
 
         runtime = self.runtime
-        return SparkMeasurer(runtime.session, self._ledger.parts.get, self.publishing.files_of, pool=runtime.gate_pool)
+        parts, files, clusters = self._ledger.parts.get, self.publishing.files_of, self._project.kafka
+        return SparkMeasurer(runtime.session, parts, files, pool=runtime.gate_pool, clusters=clusters)
 
     @cached_property
     def probes(self) -> SignalProbes:
@@ -422,10 +433,11 @@ class InputRouter:
 
     tables: IcebergMetadata
     files: FileSource
+    topics: KafkaTopics
 
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
-        """Read a table input from the catalog, a file input from the file listing."""
-        state = (self.tables if source.table else self.files).read_input(source, grain, partitions)
+        """Read a table input from the catalog, a file input from the file listing, a topic from its brokers."""
+        state = self._choose(source).read_input(source, grain, partitions)
         if source.complete is None or source.complete.rows_from is None:
             return state
         from errata.ports.tables import add_announced
@@ -434,7 +446,10 @@ class InputRouter:
 
     def find_near_miss(self, source: Input) -> NearMiss | None:
         """Search for the files of an input."""
-        return (self.tables if source.table else self.files).find_near_miss(source)
+        return self._choose(source).find_near_miss(source)
+
+    def _choose(self, source: Input) -> InputReader:
+        return self.tables if source.table else self.topics if source.kafka else self.files
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from errata.text.numbers import (
 if TYPE_CHECKING:
     from errata.views import ApprovalView, ChunkView, DecisionView, InputView, PlanView
 
+_OFFSETS_SHOWN = 4
 _CHECKED = {ATTEST: "attests", RECONCILE: "judges"}
 SIGNS = {"ok": "✓", "warn": "!", "refuse": "✗"}
 REFUSED = "refused"
@@ -201,7 +202,7 @@ def _describe_rewrite(rewrite: Mapping[str, Any]) -> list[str]:
 
 
 def _describe_input(source: InputView, grain: str) -> list[str]:
-    pieces = [source.table or source.files or source.name]
+    pieces = [source.table or source.files or source.kafka or source.name]
     if source.snapshots:
         pieces.append(f"{len(source.snapshots)} snapshots")
     elif source.snapshot_id:
@@ -210,8 +211,17 @@ def _describe_input(source: InputView, grain: str) -> list[str]:
         pieces.append(source.reference or "its own output")
     if source.partitions:
         pieces += [format_partitions(grain, source.partitions), format_units(len(source.partitions), grain)]
-    pieces.append(plural(source.file_count, "file") + (" pinned" if source.files else ""))
+    if source.kafka:
+        pieces.append(_describe_offsets(source.offsets))
+    else:
+        pieces.append(plural(source.file_count, "file") + (" pinned" if source.files else ""))
     return [*pieces, format_size(source.bytes), f"{format_count(source.rows)} rows" if source.rows else ""]
+
+
+def _describe_offsets(offsets: Mapping[str, tuple[int, int]]) -> str:
+    shown = [f"{number} [{start}, {end})" for number, (start, end) in list(offsets.items())[:_OFFSETS_SHOWN]]
+    more = f" and {len(offsets) - _OFFSETS_SHOWN} more" if len(offsets) > _OFFSETS_SHOWN else ""
+    return f"offsets {', '.join(shown)}{more} sealed"
 
 
 def _render_origin(view: PlanView, width: int) -> Iterator[str]:

@@ -226,14 +226,19 @@ def _estimate_view(found: Estimate) -> EstimateView:
 
 
 def _input_view(pin: InputPin, grain: Grain) -> InputView:
-    is_table = pin.kind == "table"
     return InputView(
-        pin.name, pin.location if is_table else None, None if is_table else pin.location, pin.snapshot_id,
+        pin.name, pin.location if pin.kind == "table" else None, pin.location if pin.kind == "files" else None,
+        pin.snapshot_id,
         pin.file_count, pin.rows, pin.bytes, pin.input_partitions, pin.reference, pin.own,
         _partitions_by_era(pin), tuple(f"{rule.name} ({rule.action})" for rule in pin.row_rules), pin.version,
         "" if pin.partition is None else rule_of_pin(pin, grain).input_grain.value,
         tuple(SnapshotView(span.snapshot_id, span.partitions) for span in pin.snapshots),
+        pin.location if pin.topic else None, _list_offsets(pin),
     )  # fmt: skip
+
+
+def _list_offsets(pin: InputPin) -> dict[str, tuple[int, int]]:
+    return {str(one.partition): (one.start, one.end) for one in (pin.topic.ranges if pin.topic else ())}
 
 
 def _partitions_by_era(pin: InputPin) -> dict[str, tuple[str, ...]]:

@@ -31,6 +31,7 @@ from errata.model.file_values import (
     WaveSize,
     YesNo,
 )
+from errata.model.kafka.declaration import KafkaTopic
 from errata.model.partition import Grain
 from errata.model.product.completeness import Completeness
 from errata.model.product.eras import Era, RowLimits, RowRule
@@ -102,7 +103,7 @@ READ_AT_ITS_TIME = ("as_recorded", "as_decided")
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What the transform reads: an Iceberg table, files with {partition} in the pattern, or its own earlier output."""
+    """What the transform reads: a table, files with {partition} in the pattern, a topic, or its own earlier output."""
 
     name: Annotated[str, NOT_A_KEY]
     table: TableName | None = None
@@ -139,11 +140,19 @@ class Input:
         Key("If it changes after a campaign was approved: approve again, or read it as it is when the member starts."),
     ] = "approve"
     snapshot_id: Annotated[str | None, NOT_A_KEY] = None  # read it there, instead of at its newest snapshot
+    kafka: Annotated[KafkaTopic | None, Key("A topic of Kafka, read by offsets that the plan seals.")] = field(
+        default=None, metadata=LEFT_OUT
+    )
 
     @property
     def has_own_snapshots(self) -> bool:
         """Whether each partition of the run reads it at a snapshot of its own."""
         return self.reference in READ_AT_ITS_TIME
+
+    @property
+    def location(self) -> str:
+        """Table, file pattern or topic."""
+        return self.table or self.files or (self.kafka.location if self.kafka else "")
 
     @property
     def needs_schema(self) -> bool:

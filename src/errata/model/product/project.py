@@ -29,6 +29,7 @@ from errata.model.file_values import (
     Slug,
     YesNo,
 )
+from errata.model.kafka.declaration import KafkaCluster
 from errata.model.product.erasure import ErasureSettings
 from errata.model.product.product import Product
 from errata.model.product.throttle import Signal, Throttle
@@ -189,6 +190,9 @@ class Project:
     campaign: CampaignSettings = field(default_factory=CampaignSettings)
     channels: Annotated[Mapping[Slug, Channel], Key("Where messages go.")] = field(default_factory=dict)
     warehouses: Annotated[Mapping[Identifier, Warehouse], Key("Databases behind the lake.")] = field(
+        default_factory=dict
+    )
+    kafka: Annotated[Mapping[Identifier, KafkaCluster], Key("Kafka clusters with topics that products read.")] = field(
         default_factory=dict
     )
     consumers: Annotated[Mapping[Slug, Consumer], Key("Who reads the products, and what they need.")] = field(

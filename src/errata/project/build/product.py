@@ -40,6 +40,7 @@ from errata.project.build.publish import build_publish
 from errata.project.build.reconcile import build_controls, build_reconciliations
 from errata.project.build.settings import build_dbt, build_evidence, to_absolute, to_absolute_url
 from errata.project.build.throttle import build_signals, build_throttle
+from errata.project.build.topic_inputs import build_record_eras, check_topic, list_record_columns
 from errata.project.build.watch import check_watch
 from errata.project.forms import InputForm, ProductForm, ProjectForm, TransformForm, narrow
 from errata.project.problems import ProblemReport
@@ -68,6 +69,7 @@ def build_project(file: ProjectForm, root: Path, report: ProblemReport) -> Proje
         file,
         root=str(root),
         ledger=to_absolute_url(root, file.ledger),
+        kafka={name: replace(given, name=name) for name, given in file.kafka.items()},
         catalogs={name: _build_catalog(name, given, root, file.s3, report) for name, given in file.catalogs.items()},
         products={},
         people=people,
@@ -120,7 +122,7 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
     inputs = tuple(
         _build_own_input(name, given, file.target, report)
         if given.own
-        else _build_input(name, given, grain, root, catalogs, report)
+        else _build_input(name, given, grain, root, project, report)
         for name, given in file.inputs.items()
     )
     _check_single_own(file, report)
@@ -202,11 +204,12 @@ def _check_target(target: Target, project: Project | None, report: ProblemReport
 
 
 def _build_input(
-    name: str, file: InputForm, grain: Grain, root: Path, catalogs: Sequence[str] | None, report: ProblemReport
+    name: str, file: InputForm, grain: Grain, root: Path, project: Project | None, report: ProblemReport
 ) -> Input:
     path = ("inputs", name)
-    if (file.table is None) == (file.files is None):
-        report.at(path, "expected one of table, files and own", found=False)
+    catalogs, clusters = (None, None) if project is None else (tuple(project.catalogs), tuple(project.kafka))
+    if sum(one is not None for one in (file.table, file.files, file.kafka)) != 1:
+        report.at(path, "expected one of table, files, kafka and own", found=False)
     if file.table is not None:
         _check_table(file.table, (*path, "table"), catalogs, report)
     if file.files is not None:
@@ -220,12 +223,15 @@ def _build_input(
         _check_span(duration, unit, file.partition, (*path, key), report)
     check_row_rules(file, path, report)
     check_completeness(file, grain, path, catalogs, report)
+    if file.kafka is not None:
+        check_topic(file, file.grain or grain, path, clusters, report)
     return narrow(
         Input,
         file,
         name=name,
         files=None if file.files is None else to_absolute(root, file.files),
-        eras=build_eras(file, file.grain or grain, path, report),
+        eras=build_record_eras(file.kafka) if file.kafka else build_eras(file, file.grain or grain, path, report),
+        columns=list_record_columns(file.kafka) if file.kafka else file.columns,
     )
 
 
@@ -253,6 +259,7 @@ def _build_own_input(name: str, file: InputForm, target: Target, report: Problem
     for key in (
         "table",
         "files",
+        "kafka",
         "partition",
         "grain",
         "reference",

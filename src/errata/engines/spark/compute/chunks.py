@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 
 from errata.engines.failures import cause_of, classify_error, comes_from_java
-from errata.engines.files.changed_sources import build_source_changed
+from errata.engines.files.changed_sources import build_source_changed, build_topic_changed
 from errata.engines.files.source import FileSource
+from errata.engines.kafka.topics import KafkaTopics
 from errata.engines.spark.columns import partition_name
 from errata.engines.spark.compute.lineage import build_context, build_lineage, deterministic_id, stamp
 from errata.engines.spark.compute.merge import DELETED, find_merge_violation, mark_deletions, merge_rows
@@ -20,6 +21,7 @@ from errata.engines.spark.compute.output_contract import conform_output, find_nu
 from errata.engines.spark.compute.restore import read_restored_rows
 from errata.engines.spark.compute.transforms import load_transform, pickle_by_value
 from errata.engines.spark.inputs.frames import list_pinned_files, read_input_frames, read_partitions
+from errata.engines.spark.inputs.topic_records import Clusters, list_ranges
 from errata.engines.spark.measure.aggregates import digest_partitions
 from errata.engines.spark.measure.measurer import SparkMeasurer
 from errata.engines.spark.runtime.costs import read_job_costs
@@ -30,6 +32,7 @@ from errata.engines.transform_errors import build_transform_error
 from errata.errors import EngineError, ErrataError, TransformFailed, UsageError
 from errata.failpoints import failpoint
 from errata.model.context import Context
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.product import Merge
 from errata.model.refs import run_branch
 from errata.ports.compute import TRIAL, ChunkEngine, ChunkWork
@@ -50,19 +53,29 @@ class SparkChunkEngine:
         sources: FileSource,
         cache: Path,
         ensure_quarantine: Callable[[str], None],
+        topics: KafkaTopics | None = None,
+        clusters: Clusters | None = None,
     ) -> None:
         self._runtime = runtime
         self._writer = writer
         self._sources = sources
         self._cache = cache
         self._ensure_quarantine = ensure_quarantine
+        self._topics = topics
+        self._clusters = clusters or {}
         self._fates: dict[str, Mapping[str, int]] = {}  # counts of input rows by outcome, by attempt
 
     def check_sources(self, work: ChunkWork) -> None:
-        """Re-stat every pinned file this chunk reads."""
+        """Look again at every pinned file and topic that this chunk reads."""
         files = list_pinned_files(work.manifest, work.parts, work.chunk.partitions)
         if problems := self._sources.verify(files):
             raise build_source_changed(work, len(files), problems)
+        for pin in work.manifest.inputs:
+            if pin.topic is not None and self._topics is not None:
+                wanted = rule_of_pin(pin, work.manifest.target.grain).list_reads(work.chunk.partitions)
+                ranges = list_ranges(pin, work.parts, wanted)
+                if changes := self._topics.find_changes(pin.topic, ranges):
+                    raise build_topic_changed(work, pin, ranges, changes)
 
     def append(self, work: ChunkWork) -> None:
         """Compute the chunk and append it once, marked with the attempt; its Spark jobs run in a group of that name."""
@@ -74,7 +87,8 @@ class SparkChunkEngine:
         output = self._compute_output(work, aside)
         # quarantine first, so that every row is accounted for once the output lands
         self._fates[work.attempt] = self._translate_errors(
-            work, partial(write_quarantine, session, self._writer, work, aside, self._ensure_quarantine)
+            work,
+            partial(write_quarantine, session, self._writer, work, aside, self._ensure_quarantine, self._clusters),
         )
         failpoint("stage.before_commit")
         table, mark = work.manifest.target.staging.table, ("errata.attempt", work.attempt)
@@ -95,7 +109,9 @@ class SparkChunkEngine:
         build = self._translate_errors(
             work, partial(load_transform, content, code.zip_digest, code.call, self._cache), calls_transform=True
         )
-        inputs = read_input_frames(self._runtime.session, manifest, work.parts, work.chunk.partitions, work.earlier)
+        inputs = read_input_frames(
+            self._runtime.session, manifest, work.parts, work.chunk.partitions, work.earlier, self._clusters
+        )
         if spread is not None:
             inputs = {name: rows.repartition(spread) for name, rows in inputs.items()}
         context = build_context(work, aside or TransformQuarantine(manifest), deterministic_id, stamp)
@@ -156,7 +172,10 @@ class SparkChunkEngine:
             text = partition_name(target).alias("partition")
             counted = self._translate_errors(work, output.groupBy(text).count().collect)
             rows = {row["partition"]: int(row["count"]) for row in counted}
-            yield SparkMeasurer(session, work.parts.__getitem__, unwritten={TRIAL: output}), rows
+            yield (
+                SparkMeasurer(session, work.parts.__getitem__, unwritten={TRIAL: output}, clusters=self._clusters),
+                rows,
+            )
         finally:
             output.unpersist()
 

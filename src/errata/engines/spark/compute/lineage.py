@@ -74,8 +74,10 @@ def build_lineage(work: ChunkWork) -> dict[str, str | None]:
 
 
 def _identify(pin: InputPin) -> str | None:
-    """The exact state of an input: a snapshot, or the digest of the list of its files, which the ledger keeps."""
-    return pin.snapshot_id or (f"files:{pin.files_part}" if pin.files_part else None)
+    """The exact state of an input: a snapshot, or the digest of its files or offsets, which the ledger keeps."""
+    if pin.files_part is None:
+        return pin.snapshot_id
+    return f"offsets:{pin.files_part}" if pin.topic else f"files:{pin.files_part}"
 
 
 def stamp(frame: DataFrame, values: Mapping[str, str | None]) -> DataFrame:

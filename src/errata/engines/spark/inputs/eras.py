@@ -42,7 +42,7 @@ def read_files_by_era(
         )
         rows = add_source(rows, F.col("_metadata.file_path"))
         placed = add_partition_column(rows, pin, {key: tuple(files) for key, files in found.items()}, grain, kind)
-        shapes.append(_adapt_rows(placed, pin, eras[name], schema))
+        shapes.append(adapt_rows(placed, pin, eras[name], schema))
     return _union_shapes(session, pin, shapes)
 
 
@@ -64,7 +64,7 @@ def read_table_by_era(
     if not groups:  # no partition is requested; any era that the plan has checked gives the right columns
         groups[next((name for found in pin.era_of.values() for name in found), next(iter(eras)))] = []
     shapes = [
-        _adapt_rows(add_source(read(names), origin), pin, eras[era], schema) for era, names in sorted(groups.items())
+        adapt_rows(add_source(read(names), origin), pin, eras[era], schema) for era, names in sorted(groups.items())
     ]
     return _union_shapes(None, pin, shapes)
 
@@ -92,14 +92,24 @@ def _to_ddl(schema: Mapping[str, str]) -> str:
     return ", ".join(f"{quoted(name)} {to_spark_type(kind)}" for name, kind in schema.items())
 
 
-def _adapt_rows(rows: DataFrame, pin: InputPin, era: Era, schema: Mapping[str, str]) -> DataFrame:
+def adapt_rows(
+    rows: DataFrame, pin: InputPin, era: Era, schema: Mapping[str, str], broken: Column | None = None
+) -> DataFrame:
+    """Rows in the transform's columns, each with its outcome; ``broken`` says why a row as a whole cannot be read."""
     from_path = pin.partition if pin.kind == "files" else None
     deliveries = resolve_columns(era, pin.columns, schema, from_path)
     if wrong := [one.problem for one in deliveries if one.problem]:
         raise ManifestTampered(f"input {pin.name}, era {era.name}: column {wrong[0]}; the plan proved otherwise")
     values = {one.column: _deliver_value(one) for one in deliveries}
+    failed = _find_cast_failure(deliveries)
+    if broken is not None and pin.partition is not None:
+        event_time = values[pin.partition]
+        failed = F.coalesce(broken, failed, F.when(event_time.isNull(), F.lit(f"{pin.partition} is missing")))
+        # a record without an event time is quarantined, and counts for the partition of its record time
+        known = F.col("kafka_timestamp").cast(to_spark_type(pin.columns[pin.partition]))
+        values[pin.partition] = F.coalesce(event_time, known)
     ordered = [values.get(name, F.col(quoted(name))).alias(name) for name in pin.columns]
-    return screen_rows(rows.select(*ordered, _find_cast_failure(deliveries).alias(CAST), ORIGIN, SOURCE), pin)
+    return screen_rows(rows.select(*ordered, failed.alias(CAST), ORIGIN, SOURCE), pin)
 
 
 def _deliver_value(one: ColumnSource) -> Column:

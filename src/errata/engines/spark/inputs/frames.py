@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -26,6 +27,7 @@ from errata.engines.spark.inputs.source_files import (
     read_files,
     select_files,
 )
+from errata.engines.spark.inputs.topic_records import Clusters, list_ranges, read_records, screen_records
 from errata.errors import ChunkError, EngineError, ErrataError, RunExpired
 from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
@@ -38,6 +40,7 @@ from errata.text.exceptions import first_line
 _LEAST_COST, _USUAL_COST = 256 * 1024, 4 * 1024 * 1024
 _LEAST_SPLIT = 16 * 1024 * 1024  # minimum bytes per task when Iceberg splits a small scan
 _TASKS_PER_CORE = 4
+_NO_CLUSTERS: Clusters = MappingProxyType({})
 
 
 def read_input_frames(
@@ -46,6 +49,7 @@ def read_input_frames(
     parts: Mapping[str, bytes],
     partitions: Sequence[str],
     earlier: Mapping[str, str] | None = None,
+    clusters: Clusters = _NO_CLUSTERS,
 ) -> dict[str, DataFrame]:
     """All inputs needed to compute these partitions, including look-back and look-ahead; reference data is read whole.
 
@@ -61,7 +65,7 @@ def read_input_frames(
             before = [name for name in wanted if name not in set(partitions)]
             found[pin.name] = read_own_frame(session, manifest, pin, before, earlier or {})
         else:
-            found[pin.name] = read_input_frame(session, pin, parts, wanted, rule.input_grain, kind)
+            found[pin.name] = read_input_frame(session, pin, parts, wanted, rule.input_grain, kind, clusters)
     return found
 
 
@@ -136,10 +140,11 @@ def read_input_frame(
     partitions: Sequence[str],
     grain: Grain,
     target_type: str,
+    clusters: Clusters = _NO_CLUSTERS,
 ) -> DataFrame:
     """One input cut to exactly these partitions; an input without a partition column is read whole."""
     if pin.is_screened:
-        return select_used(read_screened(session, pin, parts, partitions, grain, target_type))
+        return select_used(read_screened(session, pin, parts, partitions, grain, target_type, clusters))
     if pin.kind == "table":
         return _read_table(session, pin, partitions, grain, pin.column_type or target_type)
     return _read_pinned_files(
@@ -154,9 +159,13 @@ def read_screened(
     partitions: Sequence[str],
     grain: Grain,
     target_type: str,
+    clusters: Clusters = _NO_CLUSTERS,
 ) -> DataFrame:
     """Every row of an input in the transform's columns, with its outcome: used, or removed and why."""
     kind = pin.column_type or target_type
+    if pin.topic is not None:
+        records = read_records(session, pin.topic, list_ranges(pin, parts, partitions), clusters)
+        return screen_records(records, pin, partitions, grain, kind)
     if pin.kind == "table":
         return read_table_by_era(pin, partial(_read_table, session, pin, grain=grain, kind=kind), partitions)
     part = load_files_part(pin, parts)

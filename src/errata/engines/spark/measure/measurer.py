@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from errata.engines.spark.columns import in_scope
 from errata.engines.spark.diff.differ import compare_snapshots
 from errata.engines.spark.inputs.frames import add_later_columns, read_input_frame, read_partitions, read_snapshot
+from errata.engines.spark.inputs.topic_records import Clusters
 from errata.engines.spark.measure.aggregates import (
     PartitionGrouping,
     digest_partitions,
@@ -55,7 +56,7 @@ class SparkMeasurer:
 
     With ``files_of``, a scan that only counts rows is answered from table metadata if that is exact. ``unwritten`` maps
     names to rows that are in no table, such as a trial's output, to be read like snapshots. ``pool`` is the scheduler
-    pool of the scans of a plan.
+    pool of the scans of a plan; ``clusters`` are those of Kafka.
     """
 
     def __init__(
@@ -65,12 +66,14 @@ class SparkMeasurer:
         files_of: FilesOf | None = None,
         unwritten: Mapping[str, DataFrame] | None = None,
         pool: str | None = None,
+        clusters: Clusters | None = None,
     ) -> None:
         self._session = session
         self._pool = pool
         self._part = part
         self._files_of = files_of
         self._unwritten = unwritten or {}
+        self._clusters = clusters or {}
 
     def measure(
         self,
@@ -94,7 +97,7 @@ class SparkMeasurer:
                 # an input that is read whole is measured once, as planned
                 if pin.is_screened and (piece.partitions if pin.partition else piece is alike[0]):
                     parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
-                    found += measure_accounts(self._session, piece, pin, parts)
+                    found += measure_accounts(self._session, piece, pin, parts, self._clusters)
         return tuple(found)
 
     def _measure_scan(
@@ -215,7 +218,8 @@ class SparkMeasurer:
     def _pinned(self, manifest: Manifest, pin: InputPin, rule: ReadRule) -> DataFrame:
         parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
         wanted = rule.list_reads(manifest.partitions)
-        return read_input_frame(self._session, pin, parts, wanted, rule.input_grain, manifest.target.column_type)
+        kind = manifest.target.column_type
+        return read_input_frame(self._session, pin, parts, wanted, rule.input_grain, kind, self._clusters)
 
 
 def _find_pin(manifest: Manifest, name: str) -> InputPin:

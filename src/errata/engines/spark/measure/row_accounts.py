@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 
 from errata.engines.spark.inputs.frames import read_screened
 from errata.engines.spark.inputs.row_rules import OUT
+from errata.engines.spark.inputs.topic_records import Clusters
 from errata.engines.spark.measure.aggregates import PartitionGrouping, translate_spark_errors
 from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest
@@ -17,14 +18,15 @@ from errata.ports.measure import ROWS_IN, ROWS_USED, Measurement, input_scope, t
 
 
 def measure_accounts(
-    session: SparkSession, manifest: Manifest, pin: InputPin, parts: Mapping[str, bytes]
+    session: SparkSession, manifest: Manifest, pin: InputPin, parts: Mapping[str, bytes], clusters: Clusters
 ) -> list[Measurement]:
     """Rows in, rows used, and rows removed by each rule, per partition of the run, including zeros."""
     grain, scope = manifest.target.grain, input_scope(pin.name)
     kind = pin.column_type or manifest.target.column_type
     rule = rule_of_pin(pin, grain).without_look
     with translate_spark_errors(scope):
-        rows = read_screened(session, pin, parts, rule.list_reads(manifest.partitions), rule.input_grain, kind)
+        names = rule.list_reads(manifest.partitions)
+        rows = read_screened(session, pin, parts, names, rule.input_grain, kind, clusters)
         fate = (F.col(OUT)["action"].alias("action"), F.col(OUT)["reason"].alias("reason"))
         if pin.partition is None:
             named = rows.groupBy(*fate).count().withColumn("partition", F.lit(WHOLE))

@@ -18,11 +18,12 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from errata.engines.spark.columns import JSON_OPTIONS, in_partitions, partition_text
 from errata.engines.spark.inputs.frames import read_screened
 from errata.engines.spark.inputs.row_rules import ORIGIN, OUT, SOURCE, is_used, split_rows, to_row_struct
+from errata.engines.spark.inputs.topic_records import Clusters, RecordCount, list_ranges, read_records, screen_records
 from errata.engines.spark.write.append import SparkWriter
 from errata.errors import TransformFailed
 from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest, list_divisible_inputs
-from errata.model.partition import WHOLE
+from errata.model.partition import WHOLE, Grain
 from errata.model.product.eras import QUARANTINE, SUPPRESS
 from errata.model.refs import quarantine_table
 from errata.ports.compute import ChunkWork
@@ -72,9 +73,13 @@ def write_quarantine(
     work: ChunkWork,
     aside: TransformQuarantine,
     ensure: Callable[[str], None],
+    clusters: Clusters,
 ) -> Mapping[str, int]:
-    """Append the quarantined rows; returns counts of rows read, used, quarantined and suppressed, by input."""
-    pieces = [*_iterate_screened(session, work), *_iterate_set_aside(work, aside)]
+    """Append the quarantined rows; returns counts of rows read, used, quarantined and suppressed, by input.
+
+    Raises ``SourceChanged`` if a topic did not return every record of its sealed offsets.
+    """
+    pieces = [*_iterate_screened(session, work, clusters), *_iterate_set_aside(work, aside)]
     if not pieces:
         return {}
     table = quarantine_table(work.manifest.target.table, work.run_id)
@@ -85,6 +90,8 @@ def write_quarantine(
     for piece in pieces:
         for name, count in piece.seen.get.items():
             found[f"{name}:{piece.input}"] = found.get(f"{name}:{piece.input}", 0) + int(count or 0)
+        if piece.records is not None:
+            found |= {f"{name}:{piece.input}": count for name, count in piece.records.settle(work).items()}
     return found
 
 
@@ -93,16 +100,18 @@ class _QuarantineBatch:
     input: str
     rows: DataFrame
     seen: Observation
+    records: RecordCount | None = None
 
 
-def _iterate_screened(session: SparkSession, work: ChunkWork) -> Iterator[_QuarantineBatch]:
+def _iterate_screened(session: SparkSession, work: ChunkWork, clusters: Clusters) -> Iterator[_QuarantineBatch]:
     manifest, grain = work.manifest, work.manifest.target.grain
     for pin in manifest.inputs:
         if not pin.is_screened or not is_owned_by_chunk(pin, manifest, work.chunk.partitions):
             continue
         kind = pin.column_type or manifest.target.column_type
         rule = rule_of_pin(pin, grain).without_look
-        every = read_screened(session, pin, work.parts, rule.list_reads(work.chunk.partitions), rule.input_grain, kind)
+        names = rule.list_reads(work.chunk.partitions)
+        every, records = _read_and_count(session, work, pin, names, rule.input_grain, kind, clusters)
         action, seen = F.col(OUT)["action"], Observation()
         counted = every.observe(
             seen,
@@ -117,8 +126,26 @@ def _iterate_screened(session: SparkSession, work: ChunkWork) -> Iterator[_Quara
         )
         reason = (F.col(OUT)["kind"], F.col(OUT)["reason"])
         yield _QuarantineBatch(
-            pin.name, _build_records(kept, work, pin, partition, reason, F.col(ORIGIN), F.col(SOURCE)), seen
+            pin.name, _build_records(kept, work, pin, partition, reason, F.col(ORIGIN), F.col(SOURCE)), seen, records
         )
+
+
+def _read_and_count(
+    session: SparkSession,
+    work: ChunkWork,
+    pin: InputPin,
+    names: Sequence[str],
+    grain: Grain,
+    kind: str,
+    clusters: Clusters,
+) -> tuple[DataFrame, RecordCount | None]:
+    """The screened rows of an input; of a topic also the count of its records, before any is cut."""
+    if pin.topic is None:
+        return read_screened(session, pin, work.parts, names, grain, kind), None
+    ranges = list_ranges(pin, work.parts, names)
+    counted = RecordCount(pin.topic, ranges, Observation())
+    records = counted.observe(read_records(session, pin.topic, ranges, clusters))
+    return screen_records(records, pin, names, grain, kind), counted
 
 
 def _iterate_set_aside(work: ChunkWork, aside: TransformQuarantine) -> Iterator[_QuarantineBatch]:
