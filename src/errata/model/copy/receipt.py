@@ -54,7 +54,7 @@ def describe_checksum(checksum: Checksum) -> dict[str, Any]:
 
 
 def _describe_step(checksum: Checksum) -> dict[str, Any]:
-    """A checksum as it was taken in the warehouse: also its own hash, and whether the sums are known by that alone."""
+    """A checksum as it was taken in the warehouse: also its own hash, and whether only this hash was compared."""
     told = describe_checksum(checksum)
     if checksum.own_hash:
         told["own_hash"] = checksum.own_hash
