@@ -1,0 +1,1 @@
+"""Operators: one task per command of Errata, and never one per partition."""

@@ -1,0 +1,1 @@
+"""Sensors: they wait for people, and for data that may be read."""
