@@ -1,0 +1,1 @@
+"""Clusters that workers are started on: EMR Serverless, EMR, Kubernetes, standalone."""

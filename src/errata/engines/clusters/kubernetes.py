@@ -1,0 +1,88 @@
+"""Workers as Jobs of Kubernetes, through the user's ``kubectl``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import Any
+
+from errata.errors import EngineError, MissingDriver
+from errata.model.cluster.declaration import KubernetesCluster
+from errata.ports.clusters import Cluster, JobState, JobStatus, WorkerOrder
+
+_LIMIT_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Kubernetes:
+    """One namespace. The id of a job is its token, which all of its objects have as a label."""
+
+    declared: KubernetesCluster
+
+    def check(self, release: str | None) -> None:
+        """See the port. The image is part of every order, so there is nothing to compare it with."""
+
+    def start(self, order: WorkerOrder) -> JobStatus:
+        """See the port. Objects that are there already are left as they are."""
+        if known := self.find(order):
+            return known
+        self._run(["apply", "-f", "-"], f"start of {order.name}", json.dumps(order.request).encode())
+        return self.read(order.token)
+
+    def find(self, order: WorkerOrder) -> JobStatus | None:
+        """See the port."""
+        found = self._list(order.token)
+        return self._describe(order.token, found[0]) if found else None
+
+    def read(self, job_id: str) -> JobStatus:
+        """See the port."""
+        found = self._list(job_id)
+        if not found:
+            return JobStatus(job_id, JobState.STOPPED, "the namespace has no such Job any more")
+        return self._describe(job_id, found[0])
+
+    def stop(self, job_id: str) -> None:
+        """See the port. Waits until the pods are gone, the executors with their driver."""
+        what = ["delete", "job,configmap", "-l", f"errata-token={job_id}", "--cascade=foreground", "--ignore-not-found"]
+        self._run(what, f"end of Job {job_id}")
+
+    def _list(self, token: str) -> list[dict[str, Any]]:
+        text = self._run(["get", "job", "-l", f"errata-token={token}", "-o", "json"], f"Job {token}")
+        found: list[dict[str, Any]] = json.loads(text)["items"]
+        return found
+
+    def _describe(self, token: str, job: dict[str, Any]) -> JobStatus:
+        status = job.get("status", {})
+        ended = {one["type"]: one for one in status.get("conditions", ()) if one.get("status") == "True"}
+        state = JobState.RUNNING if status.get("active") or status.get("ready") else JobState.STARTING
+        if "Complete" in ended:
+            state = JobState.SUCCEEDED
+        elif "Failed" in ended:
+            state = JobState.FAILED
+        detail = ended.get("Failed", {}).get("message", "")
+        log = f"kubectl logs -n {self.declared.namespace} job/{job['metadata']['name']}"
+        return JobStatus(token, state, detail, log)
+
+    def _run(self, words: list[str], what: str, given: bytes = b"") -> bytes:
+        program = shutil.which("kubectl")
+        if program is None:
+            raise MissingDriver(
+                "kubectl is not in PATH, which starts workers on Kubernetes",
+                state="nothing was started",
+                hint="install kubectl; docs/guides/run-on-kubernetes.md",
+            )
+        context = ["--context", self.declared.context] if self.declared.context else []
+        command = [program, *context, "-n", self.declared.namespace, *words]
+        try:
+            done = subprocess.run(command, input=given, capture_output=True, timeout=_LIMIT_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            raise EngineError(f"{what}: kubectl did not end within {_LIMIT_SECONDS} s") from None
+        if done.returncode != 0:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise EngineError(f"{what}: kubectl said: {said[-1] if said else done.returncode}")
+        return done.stdout
+
+
+_conforms: type[Cluster] = Kubernetes

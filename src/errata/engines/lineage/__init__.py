@@ -1,0 +1,1 @@
+"""Lineage events as OpenLineage, and the ways to send them."""

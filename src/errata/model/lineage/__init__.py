@@ -1,0 +1,1 @@
+"""Lineage: where events go, which moments of a run have one, and what an event says."""
