@@ -1,0 +1,1 @@
+"""Text of commands about recordings. Pure."""

@@ -1,0 +1,49 @@
+"""`errata erase redact`: take the rows of everyone on the list out of recordings."""
+
+from __future__ import annotations
+
+import re
+import string
+
+from errata.approval.permissions import require_role
+from errata.commands.sources.redaction import redact_recordings
+from errata.commands.upkeep.erase import refuse_id_in_reason
+from errata.commands.upkeep.erased_places import list_recorded_names
+from errata.model.audit import Actor
+from errata.model.product import Role
+from errata.model.product.erasure import format_erased_count
+from errata.text.escape import require_reason
+from errata.views import RedactedFileView, RedactionView
+from errata.workspace import Workspace
+
+
+def redact_erased(workspace: Workspace, actor: Actor, reason: str) -> RedactionView:
+    """Replace recorded files that hold rows of erased subjects by files without them; safe to repeat."""
+    workspace.ledger.create()
+    require_role(workspace, actor, (Role.APPROVER,), "erase redact")
+    require_reason("a redaction", reason, "errata erase redact")
+    hashed, listed = workspace.engines.erased.hasher(), workspace.engines.erased.read_listed()
+
+    def is_erased(subject: str) -> bool:
+        return subject in listed or hashed(subject) in listed  # a masked id is its own hash already
+
+    words = {*re.findall(r"[\w-]+", reason), *(word.strip(string.punctuation) for word in reason.split())}
+    if any(map(is_erased, words)):
+        raise refuse_id_in_reason("no recording was changed")
+    subjects: dict[str, dict[str, None]] = {}
+    for product in workspace.project.products.values():
+        for source in product.inputs:
+            if source.recording is not None and source.subjects:
+                subjects.setdefault(source.recording, {}).update(dict.fromkeys(list_recorded_names(source)))
+    done = redact_recordings(
+        workspace,
+        actor,
+        {source: tuple(names) for source, names in subjects.items()},
+        is_erased,
+        reason,
+    )
+    files = tuple(
+        RedactedFileView(one.file_id, one.source, one.name, format_erased_count(one.rows), one.redacted_as)
+        for one in done.files
+    )
+    return RedactionView(tuple(sorted(subjects)), files, dict(done.unproven), done.expired_runs)

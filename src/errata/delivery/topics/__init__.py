@@ -1,0 +1,1 @@
+"""Rows and correction events that go to topics after a publication."""

@@ -1,0 +1,1 @@
+"""Kafka: topics that runs read, and topics that they write."""

@@ -1,0 +1,1 @@
+"""The files that were imported or recorded."""

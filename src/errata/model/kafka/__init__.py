@@ -1,0 +1,1 @@
+"""Topics of Kafka as they are declared, and the offsets that runs read. Pure."""

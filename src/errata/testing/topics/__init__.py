@@ -1,0 +1,1 @@
+"""Topics, and rows that transforms emit for them, in memory."""
