@@ -26,7 +26,10 @@ from errata.client import Client
 from errata.client.campaigns import Campaigns
 from errata.client.consumers import Consumers
 from errata.client.late_data import LateData
+from errata.client.metrics import Metrics
 from errata.client.open_project import OpenProject
+from errata.client.recordings import Recordings
+from errata.client.submissions import Submissions
 from errata.client.upkeep import Upkeep
 from errata.gate.rules.functions import AGGREGATES, ROW_FUNCTIONS
 from errata.gate.rules.patterns import PII_PATTERNS
@@ -40,6 +43,8 @@ BEGIN, END = "<!-- generated: {name} -->", "<!-- end of generated -->"
 
 WHO = {
     "plan": "requester",
+    "import": "operator or requester",
+    "record": "operator or requester",
     "approve": "approver, not the requester; with `--break-glass` that role",
     "decline": "approver, not the requester",
     "run": "operator",
@@ -47,6 +52,7 @@ WHO = {
     "resume": "operator",
     "cancel": "operator",
     "retry": "operator",
+    "submit": "operator with `--start` and `--stop`; anyone with `--print`",
     "validate": "operator or approver; with `--accept` an approver who is not the requester",
     "release": "publisher, a person and not the requester",
     "publish": "publisher, not the requester; a service account with a release; with `--break-glass` that role",
@@ -61,6 +67,9 @@ WHO = {
     "standing revoke": "approver or publisher",
     "audit erase-person": "approver",
     "erase add": "approver",
+    "erase where": "approver",
+    "erase redact": "approver",
+    "erase prove": "approver",
 }
 """Role that a command needs if the project names people; everyone may use all other commands."""
 
@@ -155,8 +164,11 @@ Parameters that many methods have:
 PYTHON_SECTIONS = {
     Client: "A correction",
     LateData: "Late data",
+    Recordings: "Recordings",
     Consumers: "Consumers",
     Campaigns: "Campaigns",
+    Metrics: "Metrics",
+    Submissions: "Workers on clusters",
     Upkeep: "Beside a correction",
     OpenProject: "The open project",
 }
@@ -349,6 +361,33 @@ def check_tables() -> dict[str, str]:
     }
 
 
+def version_tables() -> dict[str, str]:
+    """The generated tables of the page on versions: what ran, by lane, as `make tested` recorded it."""
+    tested = json.loads((HERE / "reference" / "tested-versions.json").read_text(encoding="utf-8"))
+    names = list(dict.fromkeys(name for lane in tested.values() for name in lane["versions"]))
+    catalogs = sorted({name for lane in tested.values() for name in lane["catalogs"]})
+    parts = list(dict.fromkeys(name for lane in tested.values() for name in lane["parts"]))
+    versions = [(name, *(lane["versions"].get(name, "–") for lane in tested.values())) for name in names]
+    passed = [(name, *(_count_passed(lane["parts"].get(name)) for lane in tested.values())) for name in parts]
+    on = [(f"`{name}`", *(f"{lane['catalogs'].get(name, 0)}" for lane in tested.values())) for name in catalogs]
+    lanes = [f"Spark {lane}" for lane in tested]
+    return {
+        "versions": _grid(["", *lanes], versions),
+        "parts": _grid(["tests passed", *lanes], passed),
+        "catalogs": _grid(["catalog (tests passed on it)", *lanes], on),
+    }
+
+
+def _count_passed(part: Mapping[str, int] | None) -> str:
+    if part is None:
+        return "not run"
+    return f"{part['passed']}" + (f" ({part['skipped']} skipped)" if part["skipped"] else "")
+
+
+def _grid(head: list[str], rows: list[tuple[str, ...]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+
+
 def page_with(text: str, tables: Mapping[str, str]) -> str:
     """A page with its tables replaced; raises when a table has no place."""
     for name, table in tables.items():
@@ -364,11 +403,13 @@ def page_with(text: str, tables: Mapping[str, str]) -> str:
 def pages() -> dict[Path, str]:
     """Every generated page as it should be."""
     states, checks = HERE / "concepts" / "states.md", HERE / "reference" / "checks.md"
+    versions = HERE / "reference" / "versions.md"
     return {
         HERE / "reference" / "cli.md": cli_page(),
         HERE / "reference" / "python.md": python_page(),
         states: page_with(states.read_text(encoding="utf-8"), state_tables()),
         checks: page_with(checks.read_text(encoding="utf-8"), check_tables()),
+        versions: page_with(versions.read_text(encoding="utf-8"), version_tables()),
     }
 
 

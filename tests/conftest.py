@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from errata.errors import SetupError
 from errata.jars import require_jars
 from support import jars as extra_jars
+from support.lanes import add_recorder
 from support.sharing import add_options, run_shared
 from support.statement_cache import share_compiled_statements
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from support.fakesnow import FakeSnowflake
+    from support.kafka import KafkaBroker
     from support.lakes import Lake
     from support.postgres import PostgresServer
     from support.redis import RedisServer
@@ -34,8 +36,14 @@ share_compiled_statements()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of processes that share a suite."""
+    """The options of processes that share a suite, and of a record of what ran."""
     add_options(parser)
+    parser.addoption("--record", metavar="DIRECTORY", type=Path, help="write there what ran, for the table of versions")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What runs is recorded if it was asked for."""
+    add_recorder(config)
 
 
 def pytest_collection_finish() -> None:
@@ -79,6 +87,19 @@ def redis_server() -> Iterator[RedisServer]:
     server = RedisServer.start()
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaBroker]:
+    """One Kafka broker for all tests; each makes its own topics."""
+    from support.kafka import KafkaBroker, find_reason
+
+    pytest.importorskip("confluent_kafka", reason='confluent-kafka is missing (pip install "errata[kafka]")')
+    if reason := find_reason():
+        pytest.skip(f"there is no Kafka broker: {reason}")
+    broker = KafkaBroker.start()
+    yield broker
+    broker.stop()
 
 
 @pytest.fixture(scope="session")

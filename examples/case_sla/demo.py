@@ -11,7 +11,6 @@ deadline. The project directory is kept for you to experiment with.
 from __future__ import annotations
 
 import argparse
-import signal
 import subprocess
 import sys
 import time
@@ -31,7 +30,7 @@ from examples.clv.demo import typed
 from examples.finsight.claims import Claim, print_claims, same
 from examples.finsight.command import Errata
 from examples.finsight.demo import DIGEST, RUN_ID, count, first, heading, say
-from examples.finsight.workshop import ROOT, DemoError, environment
+from examples.finsight.workshop import ROOT, DemoError, environment, run_demo
 
 PRODUCT = "silver.case_sla"
 TABLE = "lake.silver.case_sla"
@@ -308,16 +307,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cases-per-month", type=int, default=generate.CASES_PER_MONTH)
     parser.add_argument("--timings", action="store_true", help="print how long each command took")
     asked = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     project = asked.directory.absolute()
-    try:
-        return 0 if replay(Demo(project, Errata(project)), asked.cases_per_month, timings=asked.timings) else 1
-    except DemoError as error:
-        print(f"\nThe demo stopped: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nInterrupted. No process is left running.", file=sys.stderr)
-        return 130
+    return run_demo(lambda: replay(Demo(project, Errata(project)), asked.cases_per_month, timings=asked.timings))
 
 
 if __name__ == "__main__":

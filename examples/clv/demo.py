@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -32,7 +31,7 @@ from examples.clv.workshop import WORKERS, Worker, lay_out
 from examples.finsight.claims import Claim, print_claims, same
 from examples.finsight.command import Errata
 from examples.finsight.demo import first, heading, say
-from examples.finsight.workshop import ROOT, DemoError, environment
+from examples.finsight.workshop import ROOT, DemoError, environment, run_demo
 
 PRODUCT = "crm.customer_value"
 TABLE = "lake.crm.customer_value"
@@ -349,17 +348,10 @@ def main() -> int:
     parser.add_argument("--days", type=int, default=DAYS)
     parser.add_argument("--events-per-day", type=int, default=generate.EVENTS_PER_DAY)
     asked = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     project = asked.directory.absolute()
     demo = Demo(project, asked.days, Errata(project))
     try:
-        return 0 if replay(demo, asked.events_per_day) else 1
-    except DemoError as error:
-        print(f"\nThe demo stopped: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nInterrupted. No process is left running.", file=sys.stderr)
-        return 130
+        return run_demo(lambda: replay(demo, asked.events_per_day))
     finally:
         for worker in demo.workers:
             worker.stop()

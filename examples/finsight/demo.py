@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import signal
 import sys
 import time
 from collections import Counter
@@ -23,6 +22,7 @@ if __name__ == "__main__":  # started as a file: the example is a package of the
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from examples.finsight import generate, independent, warehouse, workshop
+from examples.finsight.background import LivePipeline
 from examples.finsight.claims import Claim, print_claims, same
 from examples.finsight.command import Errata
 from examples.finsight.lake import FIRST_DAY, FIXED_ON, TODAY, days
@@ -52,7 +52,7 @@ class Demo:
 
     project: Path
     errata: Errata
-    live: workshop.LivePipeline
+    live: LivePipeline
     warehouse: warehouse.Warehouse | None = None
     claims: list[Claim] = field(default_factory=list)
     before: independent.Files = field(default_factory=dict)
@@ -288,7 +288,7 @@ def count(word: str, text: str) -> int:
     return int(first(rf"(?<=\b{word} )[\d,]+", text).replace(",", ""))
 
 
-def prepare(project: Path, live: workshop.LivePipeline) -> None:
+def prepare(project: Path, live: LivePipeline) -> None:
     """Create the lake, and wait for the history."""
     rows = generate.generate(project / "lake")
     say(f"{rows:,} raw transactions on {len(WRONG) + len(RIGHT)} days, {WRONG[0]} … {RIGHT[-1]}.")
@@ -303,7 +303,7 @@ def replay(project: Path, kind: str = warehouse.AUTO, *, timings: bool = False) 
     heading("FinSight's lake and warehouse")
     with warehouse.open_warehouse(kind, say) as server:
         workshop.lay_out(project, server)
-        with workshop.LivePipeline(project) as live:
+        with LivePipeline(project) as live:
             prepare(project, live)
             demo = Demo(project, Errata(project), live, server)
             demo.the_wrong_number()
@@ -336,15 +336,9 @@ def main() -> int:
     parser.add_argument("--warehouse", choices=kinds, default=warehouse.AUTO, help="the server that has the copy")
     parser.add_argument("--timings", action="store_true", help="print how long each command took")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    try:
-        return 0 if replay(arguments.directory.absolute(), arguments.warehouse, timings=arguments.timings) else 1
-    except workshop.DemoError as error:
-        print(f"\nThe demo stopped: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nInterrupted. No process is left running.", file=sys.stderr)
-        return 130
+    return workshop.run_demo(
+        lambda: replay(arguments.directory.absolute(), arguments.warehouse, timings=arguments.timings)
+    )
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ set-up has already verified.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -79,21 +80,21 @@ class Lake:
         with closing(sqlite3.connect(self.catalog_file)) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
 
-    def spark(self, name: str, *, cores: int, memory: str) -> SparkSession:
-        """A small local session on the catalog."""
+    def spark(self, name: str, *, cores: int, memory: str, more: Sequence[str] = ()) -> SparkSession:
+        """A small local session on the catalog, with more jars if a job needs them."""
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.appName(name).master(f"local[{cores}]")
-        for key, value in self._spark_conf(cores, memory).items():
+        for key, value in self._spark_conf(cores, memory, more).items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
         return session
 
-    def _spark_conf(self, cores: int, memory: str) -> dict[str, str]:
+    def _spark_conf(self, cores: int, memory: str, more: Sequence[str]) -> dict[str, str]:
         from errata import jars
 
-        paths = [str(path) for path in jars.require_jars()]
+        paths = [*(str(path) for path in jars.require_jars()), *more]
         prefix = f"spark.sql.catalog.{CATALOG}"
         return {
             "spark.driver.memory": memory,

@@ -1,4 +1,4 @@
-"""What the demo needs: a project directory with a git history, the live pipeline's process, a tampered ledger."""
+"""What the demo needs: a project directory with a git history, and a tampered ledger."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -22,6 +21,19 @@ IGNORED = (MARKER, "/.errata/", "/lake/", "/logs/", "/tampered/", "__pycache__/"
 
 class DemoError(Exception):
     """Something that the demo relies on did not happen."""
+
+
+def run_demo(replay: Callable[[], bool]) -> int:
+    """Replay a demo and say how it ended; returns the exit code."""
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    try:
+        return 0 if replay() else 1
+    except DemoError as error:
+        print(f"\nThe demo stopped: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nInterrupted. No process is left running.", file=sys.stderr)
+        return 130
 
 
 class Declaring(Protocol):
@@ -98,78 +110,6 @@ def python(module: str, *arguments: str) -> list[str]:
 def environment() -> dict[str, str]:
     """The environment of a child: plain output, and Spark on the loopback interface."""
     return {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONUNBUFFERED": "1"}
-
-
-class LivePipeline:
-    """The daily pipeline as a process: history first, then live. It ends with the block, also after an error."""
-
-    def __init__(self, project: Path) -> None:
-        self.journal = project / "logs" / "live-journal.jsonl"
-        self._log = project / "logs" / "live.log"
-        self._command = python("daily", str(project), "--journal", str(self.journal), "--history")
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        with self._log.open("wb") as out:
-            # In a separate session: Ctrl-C reaches only the demo, which then ends the pipeline cleanly.
-            self._process = subprocess.Popen(
-                self._command, cwd=ROOT, env=environment(), stdout=out, stderr=out, start_new_session=True
-            )
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    @property
-    def commits(self) -> int:
-        """How many commits the journal has so far."""
-        if self._process is not None and self._process.poll() is not None:
-            raise DemoError(f"the live pipeline ended unexpectedly; see {self._log}")
-        return len(self.journal.read_text(encoding="utf-8").splitlines()) if self.journal.exists() else 0
-
-    def wait_for(self, commits: int, *, seconds: float = 300) -> int:
-        """Wait until the journal has that many commits."""
-        deadline = time.monotonic() + seconds
-        while (found := self.commits) < commits:
-            if time.monotonic() > deadline:
-                raise DemoError(
-                    f"the live pipeline made {found} of {commits} commits in {seconds:.0f} s; see {self._log}"
-                )
-            time.sleep(0.1)
-        return found
-
-    def stop(self) -> None:
-        """Let it finish the current batch, then end it and its JVM."""
-        if self._process is None:
-            return
-        process, self._process = self._process, None
-        process.terminate()
-        try:
-            process.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            _end_group(process)
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of the process's session: its JVM ends a moment later, or is killed."""
-    for _ in range(50):
-        if process.poll() is not None and not _group_exists(process.pid):
-            return
-        time.sleep(0.1)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _group_exists(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def tampered_copy(project: Path) -> tuple[Path, int]:

@@ -11,6 +11,7 @@
     ├── Refused                         3     refused
     │   ├── PlanRefused                 3     plan-refused
     │   ├── StateRefused                3     state
+    │   │   └── ErasureListMoved        3     erasure-list-moved
     │   ├── ApprovalRefused             3     approval
     │   ├── PermissionRefused           3     permission
     │   ├── ManifestTampered            3     manifest-tampered
@@ -30,6 +31,7 @@
     │   └── Differs                     4     differs
     ├── PublishConflict                 5     publish-conflict
     │   ├── Rebased                     5     rebased
+    │   │   └── ErasedSince             5     erased-since
     │   ├── CopyChanged                 5     copy-changed
     │   └── CopyLocked                  5     copy-locked        (retryable)
     ├── ChunkError                      1     chunk-failed
@@ -71,6 +73,8 @@ __all__ = [
     "CostCapReached",
     "Differs",
     "EngineError",
+    "ErasedSince",
+    "ErasureListMoved",
     "ErrataError",
     "ForeignPartition",
     "Frozen",
@@ -182,6 +186,12 @@ class StateRefused(Refused):
     code = "state"
 
 
+class ErasureListMoved(StateRefused):
+    """Subjects were erased after the candidate was judged, and it has to be judged again."""
+
+    code = "erasure-list-moved"
+
+
 class ApprovalRefused(Refused):
     """Approvals or the release are missing, too old, by the requester, or for another digest."""
 
@@ -278,6 +288,12 @@ class Rebased(PublishConflict):
     """A live job wrote partitions, live wins, and they have to be computed again."""
 
     code = "rebased"
+
+
+class ErasedSince(Rebased):
+    """A subject was erased whose rows the run had used, and those chunks have to be computed again."""
+
+    code = "erased-since"
 
 
 class CopyChanged(PublishConflict):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from errata.errors import NotFound
+from errata import logs
+from errata.errors import ErrataError, NotFound
 from errata.model.waves import narrow_to_partitions, to_run_state
 
 if TYPE_CHECKING:
@@ -20,16 +22,23 @@ if TYPE_CHECKING:
     from errata.model.manifest import Code, Manifest
     from errata.model.product import Product, Project
     from errata.model.product.throttle import Throttle
+    from errata.model.recording.declaration import Source
+    from errata.ports.change_logs import ChangeLogReader
     from errata.ports.channels import MessageSender
     from errata.ports.checkpoints import CheckpointStore
+    from errata.ports.clusters import Cluster
     from errata.ports.compute import ChunkEngine, StagingTable
     from errata.ports.consumers import ConsumerSystems, Watermarks
     from errata.ports.copies import LakeReader, LinkedTables, WarehouseCopies
-    from errata.ports.erasure import ErasedSubjects, Suppressions
+    from errata.ports.datasets import DatasetReader, DatasetTables
+    from errata.ports.erasure import ErasedSubjects, SubjectSearch, Suppressions
     from errata.ports.hooks import AlarmHook, DbtRunner, Probes, ProgressListener
+    from errata.ports.lineage import LineageSender
     from errata.ports.measure import Measurer
+    from errata.ports.outgoing_rows import EmittedTable, TopicWriter
     from errata.ports.publish import ContentPort, PublishTable, SideTable, SideTableWriter
     from errata.ports.ready import ReadyTables
+    from errata.ports.recordings import RecordingStore, ScanReader, WindowReader
     from errata.ports.tables import (
         HistoryReader,
         InputReader,
@@ -60,6 +69,9 @@ class Engines(Protocol):
     def tables(self) -> TableReader: ...
 
     @property
+    def change_logs(self) -> ChangeLogReader: ...
+
+    @property
     def pins(self) -> TagKeeper: ...
 
     @property
@@ -72,6 +84,12 @@ class Engines(Protocol):
     def quarantine(self) -> QuarantineTable: ...
 
     @property
+    def emitted(self) -> EmittedTable: ...
+
+    @property
+    def topic_writer(self) -> TopicWriter: ...
+
+    @property
     def ready(self) -> ReadyTables: ...
 
     @property
@@ -81,10 +99,28 @@ class Engines(Protocol):
     def checkpoints(self) -> CheckpointStore: ...
 
     @property
+    def recordings(self) -> RecordingStore: ...
+
+    def scans(self, source: Source) -> ScanReader | None:
+        """Reads a source by ids or as a whole; None if it has windows of time, or files of others."""
+
+    @property
+    def datasets(self) -> DatasetReader: ...
+
+    @property
+    def dataset_tables(self) -> DatasetTables: ...
+
+    def windows(self, source: Source) -> WindowReader | None:
+        """Reads windows of a source; None if its files come from others."""
+
+    @property
     def suppressions(self) -> Suppressions: ...
 
     @property
     def erased(self) -> ErasedSubjects: ...
+
+    @property
+    def subject_search(self) -> SubjectSearch: ...
 
     def check_transform(self, product: Product, *, may_leave_out: bool = False) -> None:
         """Raise ``ProjectFileError`` if the product's transform is missing or wrong, as far as its source tells.
@@ -101,6 +137,10 @@ class Engines(Protocol):
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """Description of the project's current code, and the zip that will run."""
+
+    @property
+    def available_jars(self) -> Mapping[str, str]:
+        """SHA-256 by coordinate of all jars that this installation computes with."""
 
     @property
     def staging(self) -> StagingTable: ...
@@ -139,6 +179,9 @@ class Engines(Protocol):
     def channels(self) -> MessageSender: ...
 
     @property
+    def lineage(self) -> LineageSender: ...
+
+    @property
     def consumers(self) -> ConsumerSystems: ...
 
     @property
@@ -152,6 +195,9 @@ class Engines(Protocol):
 
     @property
     def lake_rows(self) -> LakeReader: ...
+
+    def cluster(self, target: str) -> Cluster:
+        """The cluster of this kind that errata.yaml declares."""
 
     @property
     def log(self) -> Path:
@@ -177,7 +223,17 @@ class Workspace:
     def open_run(self, run_id: str, actor: Actor) -> RunContext:
         """The run as it is now, with its sealed manifest, for this person."""
         run = self.ledger.runs.get(run_id)
-        return RunContext(self, actor, run, self.ledger.runs.manifest(run.run_id, actor))
+        manifest = self.ledger.runs.manifest(run.run_id, actor)
+        self.log_about(run.run_id, manifest)
+        return RunContext(self, actor, run, manifest)
+
+    def log_about(self, run_id: str, manifest: Manifest | None = None) -> None:
+        """Give the log lines that follow the fields of this run; a manifest that cannot be read stops nothing."""
+        if logs.is_on():
+            from errata.log_fields import describe_run
+
+            with suppress(ErrataError):
+                logs.set_fields(describe_run(run_id, manifest or self.ledger.runs.manifest(run_id)))
 
     def product(self, name: str) -> Product:
         """The product with this name; raises ``NotFound`` if the project has none."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sqlite3
 import subprocess
 import sys
 import time
@@ -10,12 +12,15 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
+import errata
 from errata.errors import RunFailed
 from errata.jars import list_jars
+from support.clock import later
 from support.jars import missing
 from support.lakes import Lake
 from support.moto import KEY, REGION, SECRET, MotoServer
@@ -180,3 +185,55 @@ def in_files(root: Path) -> list[str]:
     answer = subprocess.run(["grep", "-rlF", "-f", str(needle), str(root)], capture_output=True, text=True, check=False)
     assert answer.returncode in (0, 1), answer.stderr
     return answer.stdout.splitlines()
+
+
+def test_files_on_s3_are_recorded_on_s3(s3: MotoServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Imported from one bucket to another, hashed, found again, and removed when their time is over."""
+    monkeypatch.setenv("ERRATA_TEST_S3_SECRET", SECRET)
+    keys = f'access_key_id: "{KEY}", secret_access_key: "${{ERRATA_TEST_S3_SECRET}}"'
+    where = f"recorded-{tmp_path.name}"
+    (tmp_path / "errata.yaml").write_text(
+        "project: p\nledger: sqlite:///ledger.db\npeople: single-user\n"
+        'catalogs: {lake: {type: jdbc, uri: "sqlite:///catalog.db", warehouse: wh}}\n'
+        f'storage: {{s3: {{endpoint: "{s3.endpoint}", region: {REGION}, path_style: true, {keys}}}}}\n'
+        f"sources: {{orders: {{format: json, keep: 30d}}}}\nrecordings: {{location: 's3://lake/{where}'}}\n"
+    )
+    s3.client().put_object(Bucket="raw", Key=f"{where}/a.json", Body=b'{"id": 1}\n')
+    with errata.open(str(tmp_path)) as client:
+        (done,) = client.import_files(f"s3://raw/{where}", "orders").files
+        assert client.import_files(f"s3://raw/{where}", "orders").files[0].already
+        (held,) = client.recordings().files
+        place = f"{where}/{held.place}"
+        stored = s3.client().get_object(Bucket="lake", Key=place)["Body"].read()
+        assert (stored, done.sha256) == (b'{"id": 1}\n', hashlib.sha256(stored).hexdigest())
+        rows = s3.client().get_object(Bucket="lake", Key=f"{place}.rows.parquet")["Body"].read()
+        assert hashlib.sha256(rows).hexdigest() == held.content_sha256
+        with later(days=31):
+            assert [one["ref"] for one in client.cleanup().removed] == ["a.json"]
+    left = s3.client().list_objects_v2(Bucket="lake", Prefix=f"{where}/").get("Contents", ())
+    assert [one["Key"] for one in left if one["Size"]] == []  # pyarrow leaves an empty object for the directory
+
+
+def test_parquet_files_on_s3_become_a_table_where_they_are(
+    s3: MotoServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The table names the objects of the bucket, and reads the day from their keys."""
+    monkeypatch.setenv("ERRATA_TEST_S3_SECRET", SECRET)
+    keys = f'access_key_id: "{KEY}", secret_access_key: "${{ERRATA_TEST_S3_SECRET}}"'
+    where = f"events-{tmp_path.name}"
+    (tmp_path / "errata.yaml").write_text(
+        "project: p\nledger: sqlite:///ledger.db\npeople: single-user\n"
+        f'catalogs: {{lake: {{type: jdbc, uri: "sqlite:///catalog.db", warehouse: "s3://lake/{where}"}}}}\n'
+        f'storage: {{s3: {{endpoint: "{s3.endpoint}", region: {REGION}, path_style: true, {keys}}}}}\n'
+    )
+    sqlite3.connect(tmp_path / "catalog.db").close()
+    place = tmp_path / "one.parquet"
+    pq.write_table(pa.table({"n": [1, 2]}), place)
+    for day in ("2026-01-03", "2026-01-04"):
+        s3.client().put_object(Bucket="raw", Key=f"{where}/day={day}/a.parquet", Body=place.read_bytes())
+    with errata.open(str(tmp_path)) as client:
+        done = client.adopt_parquet("lake.raw.events", f"s3://raw/{where}")
+        assert (done.files, done.rows, done.partitions) == (2, 4, 2)
+        assert client.adopt_parquet("lake.raw.events", f"s3://raw/{where}/").already
+        assert "partition: {column: day, grain: day}" in client.adopt("lake.raw.events")
+    assert in_files(tmp_path) == []

@@ -14,6 +14,7 @@ from errata.testing.contracts import (
     MemoryMessageSubject,
     MemoryReadySubject,
     MemorySubject,
+    MemoryTopicSubject,
     MemoryWatermarkSubject,
     MessageContract,
     PublishTableContract,
@@ -21,6 +22,7 @@ from errata.testing.contracts import (
     ReadyTableContract,
     StagingContract,
     TagContract,
+    TopicContract,
     WatermarkContract,
 )
 
@@ -98,3 +100,12 @@ class TestCopies(CopyContract):
     def copy_subject(self) -> MemoryCopySubject:
         """An empty one."""
         return MemoryCopySubject()
+
+
+class TestTopics(TopicContract):
+    """Topics in memory."""
+
+    @pytest.fixture
+    def topic_subject(self) -> MemoryTopicSubject:
+        """See the suite."""
+        return MemoryTopicSubject()

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from errata.delivery.payment import pay
+from errata.engines.copies.adbc_loading import load_batches
+from errata.errors import EngineError
 from errata.failpoints import arm
 from errata.model.audit import Actor
 from errata.model.consumer.outbox import ItemState
@@ -185,3 +188,15 @@ def test_names_are_taken_letter_by_letter(make_world: Make) -> None:
     assert [tuple(row) for row in found] == world.lake.expected()
     beside = "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'Shop'"
     assert {"errata_markers_SALES", "errata_delivered_SALES"} <= {row[0] for row in run_sql(world, beside)}
+
+
+def test_a_character_that_the_database_cannot_hold_is_named_and_not_the_text(make_world: Make) -> None:
+    """PostgreSQL has no U+0000 in texts; nothing is loaded, and no value is in the error."""
+    world = make_world(days=1, history=False)
+    run_sql(world, "CREATE TABLE shop.staged (account text)")
+    batches = iter([pa.RecordBatch.from_pydict({"account": ["secret\0", "plain"]})])
+    url = world.server.url(world.database)
+    with pytest.raises(EngineError, match="such as U\\+0000") as refused:
+        load_batches("pg", url, "shop", "staged", batches)
+    assert "secret" not in str(refused.value)
+    assert world.ask("SELECT count(*) FROM shop.staged") == [(0,)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from errata.errors import MissingDriver
 from errata.wiring.check import check_workspace
@@ -36,6 +37,30 @@ def test_a_copy_that_fits_has_no_problem(make_world: Make) -> None:
     [check] = check_copies(world.lake.workspace)
     assert (check.name, check.ok) == ("copy pg:shop.sales", True)
     assert check.found == "4 columns of lake.fin.sales; not copied: produced_by_run_id, restatement_reason"
+
+
+def test_rights_that_a_delivery_needs_are_asked_for_before_the_first_one(make_world: Make) -> None:
+    """The role may see the columns and nothing else: check and doctor name the statements, which then are enough."""
+    world = make_world(days=1, history=False)
+    run = partial(world.server.execute, database=world.database)
+    run("CREATE ROLE narrow LOGIN", "GRANT USAGE ON SCHEMA shop TO narrow")
+    world.connect(world.lake.engines, world.server.url(world.database, role="narrow").replace("+psycopg", ""))
+    try:
+        [(level, key, text)] = found(world)
+        assert (level, key) == ("problem", "target.copies[0].table")
+        grants = text.partition(": ")[2].split("; ")
+        assert grants == [
+            "grant select, insert, delete on shop.sales to narrow",
+            "grant create on schema shop to narrow",
+        ]
+        [check] = check_copies(world.lake.workspace)
+        assert (check.ok, check.found) == (False, text)
+        run(*grants)
+        assert found(world) == []
+        world.lake.to("published")
+        assert world.rows() == world.lake.expected()
+    finally:
+        run("REASSIGN OWNED BY narrow TO CURRENT_USER", "DROP OWNED BY narrow", "DROP ROLE narrow")
 
 
 def test_everything_that_is_wrong_is_found_in_one_pass(make_world: Make) -> None:

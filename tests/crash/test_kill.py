@@ -67,9 +67,18 @@ def test_every_failpoint_is_killed_at_somewhere_here() -> None:
     covered |= {"alarm.before_ring"}  # test_kill_decisions.py
     covered |= {"evidence.before_write"}  # test_kill_evidence.py
     covered |= {"erase.before_add"}  # test_kill_erase.py
+    covered |= {name for name in NAMES if name.startswith("erasure.")}  # tests/protocol/test_erased_inputs.py
     covered |= {name for name in NAMES if name.split(".")[0] in ("waves", "dark")}  # test_kill_waves.py
     covered |= {name for name in NAMES if name.startswith("campaign.")}  # tests/protocol/test_campaigns.py
     covered |= {name for name in NAMES if name.split(".")[0] in ("hold", "ready")}  # test_kill_holds.py
+    covered |= {name for name in NAMES if name.startswith("import.")}  # tests/unit/commands/test_import.py
+    covered |= {"cleanup.after_expire"}  # tests/unit/commands/test_import.py
+    covered |= {name for name in NAMES if name.startswith("record.")}  # tests/consumers/test_recorded_apis.py
+    covered |= {name for name in NAMES if name.startswith("redact.")}  # tests/unit/commands/test_redaction.py
+    covered |= {name for name in NAMES if name.startswith("dataset.")}  # tests/unit/commands/test_adopt_parquet.py
+    covered |= {"topic.after_chunk"}  # tests/topics/test_topics_out.py
+    covered |= {"lineage.after_send"}  # tests/crash/test_kill_lineage.py
+    covered |= {name for name in NAMES if name.startswith("submit.")}  # tests/protocol/test_submissions.py
     covered |= set(LEDGER)
     assert covered == set(NAMES)
 

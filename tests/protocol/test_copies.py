@@ -9,7 +9,7 @@ import pytest
 
 from errata.delivery.attempts import count_attempts
 from errata.delivery.payment import pay
-from errata.errors import MissingDriver, PermissionRefused, UsageError
+from errata.errors import MissingCredentials, MissingDriver, PermissionRefused, UsageError
 from errata.failpoints import arm
 from errata.ledger import OutboxItem
 from errata.model.audit import Actor
@@ -110,8 +110,13 @@ def test_the_copy_holds_what_was_published_and_then_what_was_restored(make: Make
 def test_rows_that_are_lost_on_the_way_are_noticed_before_anything_is_locked(make: Make) -> None:
     """Fewer rows in staging than in the lake: nothing is written, and they are still owed."""
     world = make(days=1)
-    with arm("copy.after_load", lambda: next(iter(table(world).staging.values())).pop()):
+    compared: list[str] = []
+    with (
+        arm("copy.after_load", lambda: next(iter(table(world).staging.values())).pop()),
+        arm("copy.after_compare", lambda: compared.append("under the lock")),
+    ):
         world.to("published")
+    assert compared == []
     [item] = items(world)
     assert (item.state, item.last_error) == (
         ItemState.OWED,
@@ -557,6 +562,10 @@ def test_a_missing_variable_leaves_the_item_as_it_was(make: Make) -> None:
     view = world.client.publish(run, as_="bo")
     assert any("needs the variable PG_OF_NOBODY" in one for one in view.warnings)
     assert [(one.state, one.attempts) for one in items(world)] == [(ItemState.OWED, 0)]
+    # a baseline owes nothing: what it says is true of every command
+    with pytest.raises(MissingCredentials) as missing:
+        world.client.baseline("fin.sales", as_="bo")
+    assert missing.value.state == "nothing was changed"
 
 
 def test_a_copy_that_is_no_longer_declared_is_named(make: Make) -> None:

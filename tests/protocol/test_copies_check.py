@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from errata.errors import NotFound
+from errata.delivery.copies.declared_copies import open_copy
+from errata.errors import NotFound, PlanRefused
+from errata.ledger import current_owner
+from errata.model.audit import Actor
 from errata.model.consumer.outbox import Effect
 from errata.model.copy.delivery import WarehouseColumn
 from errata.testing.copies import MemoryCopy
@@ -22,6 +25,7 @@ warehouses:
   pg: {type: postgres, uri: "postgresql://errata@127.0.0.1/bi"}
   old: {type: postgres, uri: "postgresql://errata@127.0.0.1/old"}
 """
+ACTOR = Actor("ana", "ana", "host")
 COLUMNS = {"day": "date", "account": "text", "gross": "numeric(12,2)", "n": "bigint"}
 
 
@@ -123,6 +127,57 @@ def test_a_partition_that_was_never_delivered_is_not_judged(make: Make) -> None:
     world.to("published", world.days[0])
     found = check(world, partitions=f"{world.days[0]}..{world.days[1]}")
     assert (found.checked_count, found.unknown) == (1, (world.days[1],))
+
+
+def test_what_only_a_baseline_covers_has_not_moved_on_in_the_lake(make: Make) -> None:
+    """A person accepted that the copy has other rows than the lake: neither is compared with the other."""
+    world = make(days=2)
+    table(world).rows.append({"day": date.fromisoformat(world.days[0]), "account": "a", "gross": None, "n": 1})
+    world.client.baseline("fin.sales", partitions=world.days[0], reason="loaded by a job", as_="bo")
+    found = check(world)
+    assert (found.checked_count, found.baseline, found.moved_on) == (0, (world.days[0],), ())
+
+
+def test_an_edit_of_what_only_a_baseline_covers_is_accepted_again_and_not_repaired(make: Make) -> None:
+    """Nothing was accepted that a repair could bring back, and a plan of one says so."""
+    world = make(days=2)
+    workspace, day = world.workspace, world.days[1]
+    product = workspace.product("fin.sales")
+    copy = open_copy(workspace, product, product.target.copies[0])
+    for batch in world.engines.lake_rows.read(copy, product.target.table, world.snapshot(), [day]).batches():
+        table(world).rows += batch.to_pylist()
+    world.client.baseline("fin.sales", partitions=day, reason="loaded by a job", as_="bo")
+    assert check(world) == CheckedCopy("pg", "shop.sales", 1)
+    edit(world, day)
+    assert [(one.partition, one.why) for one in check(world).differing] == [(day, "changed")]
+    assert world.client.check_copies("fin.sales").next == (f"errata deliver fin.sales --baseline --partitions {day}",)
+    with pytest.raises(PlanRefused, match="only a baseline covers"):
+        world.client.plan("fin.sales", partitions=day, reason="edited", kind="repair", copies=(), as_="ana")
+
+
+def test_a_copy_to_which_nothing_was_delivered_is_as_nothing(make: Make) -> None:
+    """No copy is praised for what it was not compared with."""
+    world = make(days=1)
+    assert check(world) == CheckedCopy("pg", "shop.sales", 0)
+
+
+def test_a_failed_delivery_is_tried_again_by_the_next_command(make: Make) -> None:
+    """`deliver` alone would leave it as it is; and one that was waived is planned as a repair."""
+    world = make(days=1)
+    world.engines.warehouses.down = "pg cannot be reached"
+    world.to("published")
+    [item] = [one for one in world.ledger.outbox.list() if one.effect is Effect.COPY]
+    assert world.client.check_copies("fin.sales").next == ()
+    world.engines.warehouses.down = ""
+    assert world.client.check_copies("fin.sales").next == ("errata deliver fin.sales",)
+    world.ledger.outbox.retry([item.item_id], ACTOR)
+    claimed = world.ledger.outbox.claim(item.queue, current_owner("payer"), lease_seconds=60)
+    assert claimed is not None
+    world.ledger.outbox.record_failed(claimed, "gone", ACTOR)
+    assert world.client.check_copies("fin.sales").next == (f"errata outbox retry {item.item_id}",)
+    world.client.waive_outbox(str(item.item_id), reason="switched off", as_="bo")
+    [step] = world.client.check_copies("fin.sales").next
+    assert step == f'errata plan fin.sales --kind repair --copies --partitions {world.days[0]} --reason "…"'
 
 
 def test_a_delivery_during_the_check_is_no_mismatch(make: Make) -> None:

@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 
+from errata.cli.render.plan import render_plan
+from errata.cli.render.run import render_run
+from errata.cli.render.status import render_run_status
 from errata.errors import ApprovalRefused, CopyChanged, PlanRefused, StateRefused
 from errata.failpoints import arm
 from errata.ledger import OutboxItem
-from errata.model.consumer.outbox import Effect
+from errata.model.audit import Actor
+from errata.model.consumer.outbox import Effect, ItemState
 from errata.model.copy.delivery import WarehouseColumn
 from errata.model.copy.marker import MarkerState
+from errata.model.run import RunState
 from errata.testing.copies import MemoryCopy
 from support.clock import Clock, stopped_clock
 from support.copy_world import build_product
@@ -112,6 +117,7 @@ def test_a_change_after_the_plan_is_a_conflict(world: World) -> None:
         world.client.run(run, as_="ana")
     assert (refused.value.exit_code, refused.value.state) == (5, "nothing was written")
     assert rows(world) == before
+    assert world.client.status(run).next == f'errata cancel {run} --as ana --reason "…"'
     world.client.cancel(run, reason="edited again", as_="ana")
     again = approve(world, plan(world, supersede=run))
     assert world.client.run(again, as_="ana").state == "published"
@@ -130,17 +136,50 @@ def test_what_was_published_after_the_plan_is_not_undone(world: World) -> None:
 
 
 def test_a_repair_that_was_cancelled_is_not_made(world: World) -> None:
-    """The warehouse was down when it ran; what is owed fails when it is back."""
+    """The warehouse was down when it ran; nothing is owed any more when it is back."""
     run = approve(world, plan(world))
     world.engines.warehouses.down = "pg cannot be reached"
     assert world.client.run(run, as_="ana").state == "running"
     world.client.cancel(run, reason="not needed", as_="ana")
     world.engines.warehouses.down = ""
     before = rows(world)
+    assert world.client.deliver(as_="ana", timeout="1s").ok
+    assert rows(world) == before
+    (item,) = items(world, run)
+    assert (item.state, item.waived_by, item.waived_why) == (ItemState.WAIVED, "ana", "cancelled: not needed")
+    assert world.client.status(run).next == ""
+    # the publication's own delivery was not given up
+    assert world.client.check_copies("fin.sales").copies[0].waived_by is None
+
+
+def test_a_cancellation_gives_up_no_delivery(world: World) -> None:
+    """An older item for the same partition stays owed: the copy still lacks what was accepted."""
+    first = world.ledger.runs.list()[0].run_id
+    world.engines.warehouses.down = "pg cannot be reached"
+    world.client.rollback(first, partitions=world.days[0], reason="wrong", as_="bo")
+    world.engines.warehouses.down = ""
+    run = approve(world, plan(world))
+    world.engines.warehouses.down = "pg cannot be reached"
+    assert world.client.run(run, as_="ana").state == "running"
+    world.client.cancel(run, reason="not needed", as_="ana")
+    assert [one.state for one in items(world, first)] == [ItemState.PAID, ItemState.OWED]
+
+
+def test_a_cancellation_that_was_cut_off_is_finished(world: World) -> None:
+    """The run is cancelled, and its item is still there: it names the command, and the same cancellation ends it."""
+    run = approve(world, plan(world))
+    world.engines.warehouses.down = "pg cannot be reached"
+    world.client.run(run, as_="ana")
+    world.ledger.runs.move(run, RunState.CANCELLED, actor=Actor("ana", "ana", "host"))
+    world.engines.warehouses.down = ""
+    before = rows(world)
     world.client.retry_outbox([str(items(world, run)[0].item_id)], as_="ana")
     assert not world.client.deliver(as_="ana", timeout="1s").ok
     assert rows(world) == before
     assert "its repair is not made any more" in (items(world, run)[0].last_error or "")
+    assert world.client.status(run).next == f'errata cancel {run} --as ana --reason "…"'
+    world.client.cancel(run, reason="not needed", as_="ana")
+    assert world.client.deliver(as_="ana", timeout="1s").ok
 
 
 def test_there_is_no_repair_of_nothing(world: World) -> None:
@@ -148,6 +187,27 @@ def test_there_is_no_repair_of_nothing(world: World) -> None:
     world.client.run(approve(world, plan(world)), as_="ana")
     with pytest.raises(PlanRefused, match="nothing to repair"):
         plan(world)
+
+
+def test_people_read_what_a_repair_does_and_nothing_about_chunks_gate_or_main(world: World) -> None:
+    """Nothing is computed or checked, no partition of main waits, and the copy is in the answer of `run`."""
+    view = plan(world)
+    told = "\n".join(render_plan(view, 100))
+    assert "repairs     pg:shop.sales" in told
+    assert not [word for word in ("  gate ", "  chunks ", "  estimate ", "  replaces ") if word in told]
+    world.engines.warehouses.down = "pg cannot be reached"
+    owed = world.client.run(approve(world, view), as_="ana")
+    assert "pg cannot be reached" in "\n".join(render_run(owed, 100))
+    world.engines.warehouses.down = ""
+    world.client.retry_outbox([str(items(world, view.run_id)[0].item_id)], as_="ana")
+    done = render_run(world.client.run(view.run_id, as_="ana"), 100)
+    assert (done[0].split("   ")[0], len(done)) == (f"repaired {view.run_id}", 2)
+    assert "✓ pg:shop.sales  delivered" in done[1]
+    status = "\n".join(render_run_status(world.client.status(view.run_id), 100))
+    assert not [word for word in ("chunk", "waiting", "newest first") if word in status]
+    with pytest.raises(PlanRefused) as refused:
+        plan(world)
+    assert "replaces" not in "\n".join(render_plan(refused.value.fields["plan"], 100))
 
 
 def test_the_same_edit_is_repaired_again(world: World) -> None:

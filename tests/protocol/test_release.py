@@ -12,6 +12,7 @@ from errata.cli.app.session import CliEnvironment as Terminal
 from errata.cli.main import main
 from errata.errors import ApprovalRefused, PermissionRefused, PublishConflict
 from errata.report.page import render_page
+from errata.testing import arm
 from support.memory_world import MemoryWorld as World
 from support.world import PRODUCT_FILE, TABLE
 
@@ -58,6 +59,32 @@ def test_a_product_that_says_so_publishes_by_itself_when_the_gate_finds_nothing(
     told = json.loads(out.getvalue())
     assert (told["state"], told["release"]["kind"], told["release"]["person"]) == ("published", "automatic", "airflow")
     assert world.rows() == world.expected()
+
+
+@pytest.mark.parametrize("growths, code", [(1, 0), (9, 3)])
+def test_a_run_that_publishes_judges_again_if_the_list_of_erased_subjects_grows(
+    make_world: Make, growths: int, code: int
+) -> None:
+    """A few times, because that is the next command anyway; a list that grows each time ends with that command."""
+    product = PRODUCT_FILE.replace("rollback_window: 30d}", "rollback_window: 30d, manual: false}")
+    world = make_world(days=1, product=product)
+    world.configure(CY, CY + SERVICE)
+    run, err, left = world.to("approved"), io.StringIO(), iter(range(growths))
+
+    def grow() -> None:
+        if (n := next(left, None)) is not None:
+            world.engines.suppressions.suppress(f"subject {n}")
+
+    # the same client, whose list it is
+    terminal = Terminal(
+        open_project=lambda *_, **__: world.client, out=io.StringIO(), err=err, interactive=False, environ={}
+    )
+    with arm("publish.after_intent", grow):
+        assert main(["-C", str(world.root), "--as", "airflow", "run", run, "--publish"], terminal) == code
+    assert "validate again; this is done now" in err.getvalue()
+    assert (f" validate {run}" in err.getvalue()) is (code != 0)
+    world.open()
+    assert (world.client.status(run).state == "published") is (code == 0)
 
 
 def test_breaking_the_glass_does_not_overwrite_what_others_wrote(make_world: Make) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from errata.errors import ErrataError, ProjectFileError, RunFailed, TransformFailed
 from errata.model.context import Mode
-from errata.model.product.sinks import DROP, FORBID, SINK_CLASSES, Sink, drop_emitted
+from errata.model.product.sinks import DROP, FORBID, SEND, SINK_CLASSES, Sink, require_allowed_sink
 from support.memory_world import MemoryWorld, build
 from support.world import PRODUCT, PRODUCT_FILE
 
@@ -76,7 +76,7 @@ def test_a_trial_finds_what_a_run_would_refuse(make_world: Make) -> None:
 
 @pytest.mark.parametrize("wrong", ["class: kafka", "class: cache, backfill: allow", "backfill: drop"])
 def test_a_sink_that_is_not_known_is_a_problem_of_the_file(make_world: Make, wrong: str) -> None:
-    """A class has to be one of nine, and a run can forbid or drop: Errata sends nothing to sinks."""
+    """A class has to be one of ten, and a run forbids, drops or sends."""
     with pytest.raises((ProjectFileError, ErrataError), match=r"sinks\.alerts"):
         make_world(days=1, product=f"{PRODUCT_FILE}sinks:\n  alerts: {{{wrong}}}\n")
 
@@ -88,10 +88,11 @@ def test_a_plan_without_sinks_has_the_bytes_it_had_before(make_world: Make) -> N
 
 
 def test_every_class_has_a_default() -> None:
-    """Nine classes; none of them sends by itself."""
-    assert len(SINK_CLASSES) == 9
-    assert {Sink(kind).decision for kind in SINK_CLASSES} == {FORBID, DROP}
-    drop_emitted({"x": Sink("cache")}, "x", Mode.REPLAY)
+    """Nine classes that a run sends nothing to, and the topic that is there for corrections."""
+    assert len(SINK_CLASSES) == 10
+    assert {kind for kind in SINK_CLASSES if Sink(kind).decision not in (FORBID, DROP)} == {"backfill_topic"}
+    assert Sink("backfill_topic").decision == SEND
+    assert require_allowed_sink({"x": Sink("cache")}, "x", Mode.REPLAY).decision == DROP
 
 
 def test_the_guide_lists_every_class_as_it_is() -> None:

@@ -372,8 +372,9 @@ def test_a_partition_waits_while_its_input_is_not_complete(make: Make) -> None:
     assert states == {"2026-01-08": "current", "2026-01-09": "waiting", "2026-01-10": "waiting"}
     assert world.client.stale(ROLLING).ok
     assert "is not complete" in why(world, "2026-01-10")[0][2]
-    with pytest.raises(PlanRefused, match="2026-01-09 … 2026-01-10 waits for inputs that are not complete"):
+    with pytest.raises(PlanRefused, match="2026-01-09 … 2026-01-10 waits for inputs that are not complete") as refused:
         world.client.plan(ROLLING, stale=True, reason="late", as_="ana")
+    assert not refused.value.fields["nothing_stale"]
     write(world, {"2026-01-08": 7})
     assert world.client.plan(ROLLING, stale=True, reason="late", as_="ana").partitions == ("2026-01-08",)
 
@@ -382,8 +383,9 @@ def test_a_plan_of_what_is_stale_is_refused_where_there_is_nothing_to_compute(ma
     """Nothing is stale, or only a parent is; the refusal says which, and what to plan first."""
     world = make()
     publish_all(world)
-    with pytest.raises(PlanRefused, match="nothing is stale: every partition follows from its inputs"):
+    with pytest.raises(PlanRefused, match="nothing is stale: every partition follows from its inputs") as refused:
         world.client.plan(ROLLING, stale=True, reason="late", as_="ana")
+    assert refused.value.fields["nothing_stale"]
     graph = GraphWorld.make(tmp_path / "graph", first="2026-01-31", days=1)
     graph.correct("ops.hourly", "2026-01-31T00..2026-01-31T23")
     graph.correct("ops.daily", "2026-01-31")

@@ -212,7 +212,7 @@ def test_every_worker_of_a_run_that_its_canary_ended_answers_with_the_verdict(ma
             world.client.run(run, as_="ana")
         told.append(json.loads(to_json_text(error_to_data(refused.value)))["error"])
     assert told[0] == told[1]
-    assert told[0].keys() == {"code", "message", "hint", "state", "validation"}
+    assert told[0].keys() == {"code", "message", "hint", "state", "retryable", "validation"}
     view = told[0]["validation"]
     assert view.keys() == {field.name for field in fields(ValidateView)}
     assert (view["run_id"], view["state"], view["passed"]) == (run, "rejected", False)

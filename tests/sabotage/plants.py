@@ -7,14 +7,22 @@ the code has outgrown is repaired and not skipped.
 from __future__ import annotations
 
 from sabotage.plant import Plant
+from sabotage.plants_in_change_logs import IN_CHANGE_LOGS
 from sabotage.plants_in_copies import IN_COPIES
 from sabotage.plants_in_holds import IN_HOLDS
 from sabotage.plants_in_iceberg import IN_ICEBERG
+from sabotage.plants_in_lanes import IN_LANES
+from sabotage.plants_in_lineage import IN_LINEAGE
 from sabotage.plants_in_messages import IN_MESSAGES
+from sabotage.plants_in_monitoring import IN_MONITORING
 from sabotage.plants_in_outbox import IN_OUTBOX
+from sabotage.plants_in_privacy import IN_PRIVACY
+from sabotage.plants_in_reconstruction import IN_RECONSTRUCTION
+from sabotage.plants_in_recordings import IN_RECORDINGS
 from sabotage.plants_in_snowflake import IN_SNOWFLAKE
 from sabotage.plants_in_staleness import IN_STALENESS
 from sabotage.plants_in_streams import IN_STREAMS
+from sabotage.plants_in_topics import IN_TOPICS
 
 __all__ = ["PLANTS", "Plant"]
 
@@ -120,8 +128,8 @@ PLANTS = (
     Plant(
         "a reference as recorded follows a live write to the newest version",
         "planning/repin.py",
-        "    is_fixed = pin.version is not None or pin.reference in READ_AT_ITS_TIME\n",
-        "    is_fixed = pin.version is not None\n",
+        "    is_fixed = pin.version is not None or pin.reference in READ_AT_ITS_TIME or pin.is_message_log\n",
+        "    is_fixed = pin.version is not None or pin.is_message_log\n",
         (f"{VERSIONS}a_reference_with_partitions_stays_at_its_version_after_a_live_write",),
     ),
     # ----------------------------------------------------------------------------------------------------- attempts
@@ -805,7 +813,7 @@ PLANTS = (
     ),
     Plant(
         "a trial of other code is permission enough",
-        "commands/plan/plan.py",
+        "commands/plan/trials.py",
         '(entry.body["product"], entry.body["code"]) == wanted',
         'entry.body["product"] == wanted[0]',
         ("tests/protocol/test_policy.py::test_a_plan_needs_a_trial_of_exactly_this_code",),
@@ -1110,10 +1118,17 @@ PLANTS = (
     ),
     *IN_COPIES,
     *IN_ICEBERG,
-    *IN_MESSAGES,
+    *IN_LINEAGE, *IN_MESSAGES,
     *IN_HOLDS,
+    *IN_MONITORING,
     *IN_OUTBOX,
     *IN_SNOWFLAKE,
     *IN_STALENESS,
     *IN_STREAMS,
+    *IN_LANES,
+    *IN_RECORDINGS,
+    *IN_TOPICS,
+    *IN_PRIVACY,
+    *IN_RECONSTRUCTION,
+    *IN_CHANGE_LOGS,
 )  # fmt: skip

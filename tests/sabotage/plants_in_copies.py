@@ -15,6 +15,7 @@ COMPARED = "tests/protocol/test_copies_check.py::test_"
 REPAIRED = "tests/protocol/test_copy_repairs.py::test_"
 CHECKS = "tests/copies/test_checks.py::test_"
 ACCIDENTS = "tests/copies/test_accidents.py::test_"
+LAKE_ROWS = "tests/unit/engines/copies/test_lake_rows.py::test_"
 FILES = "tests/unit/engines/copies/test_file_batches.py::test_"
 ICEBERG = "tests/copies/test_kill_copies.py::test_"
 STATEMENTS = "engines/copies/postgres_statements.py"
@@ -177,6 +178,27 @@ IN_COPIES = (
         (f"{ICEBERG}a_column_that_was_renamed_since_is_copied_by_its_field",),
     ),
     Plant(
+        "a batch has the types that the writer of its file chose",
+        "engines/iceberg/metadata/lake_rows.py",
+        ".rename_columns(schema.names).cast(schema)\n",
+        ".rename_columns(schema.names)\n",
+        (f"{LAKE_ROWS}all_batches_have_one_schema",),
+    ),
+    Plant(
+        "a cancelled repair gives up deliveries of publications as well",
+        "commands/compute/repair.py",
+        "workspace.ledger.outbox.waive(item.item_id, why, actor, alone=True)\n",
+        "workspace.ledger.outbox.waive(item.item_id, why, actor)\n",
+        (f"{REPAIRED}a_cancellation_gives_up_no_delivery",),
+    ),
+    Plant(
+        "a copy that was accepted with other rows is said to have moved on in the lake",
+        "model/copy/partition_comparison.py",
+        "Comparison.MOVED_ON if sequence is not None else Comparison.BASELINE\n",
+        "Comparison.MOVED_ON\n",
+        (f"{COMPARED}what_only_a_baseline_covers_has_not_moved_on_in_the_lake",),
+    ),
+    Plant(
         "a data file is decoded as a whole",
         "engines/iceberg/metadata/file_batches.py",
         "    if task.delete_files or task.file.file_format != FileFormat.PARQUET:\n",
@@ -224,7 +246,7 @@ IN_COPIES = (
         "model/copy/marker.py",
         "    return {name: delivered[name].content.checksum if name in delivered else EMPTY for name in partitions}\n",
         "    return {name: delivered[name].content.checksum for name in partitions if name in delivered}\n",
-        (f"{OWED}a_copy_with_a_history_needs_a_baseline",),
+        ("tests/unit/model/copy/test_marker.py::test_a_partition_that_was_never_delivered_is_expected_to_be_empty",),
     ),
     Plant(
         "a copy is compared over other columns than it was delivered with",
@@ -237,7 +259,7 @@ IN_COPIES = (
     Plant(
         "what live jobs wrote in the lake counts as a difference",
         "model/copy/partition_comparison.py",
-        "            return Comparison.MOVED_ON\n",
+        "            return Comparison.MOVED_ON if sequence is not None else Comparison.BASELINE\n",
         "            return Comparison.CHANGED\n",
         (f"{COMPARED}what_live_jobs_wrote_in_the_lake_has_moved_on",),
     ),

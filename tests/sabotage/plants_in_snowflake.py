@@ -131,8 +131,8 @@ IN_SNOWFLAKE = (
     Plant(
         "a statement that was sent twice doubles the rows",
         COPIES,
-        "                wanted = {name: one.checksum for name, one in swap.contents.items()}\n",
-        "                wanted = {}\n                names = ()\n",
+        "                if differing := find_differing(wanted, found, copy.tolerance):\n",
+        "                if differing := find_differing(wanted, wanted, copy.tolerance):\n",
         (f"{DIFFERENCE}[a statement was sent twice]",),
     ),
     Plant(

@@ -177,4 +177,11 @@ IN_STALENESS = (
         "    if False:\n",
         ("tests/unit/approval/test_standing_scope.py::test_a_run_is_covered_only_inside_every_limit",),
     ),
+    Plant(
+        "a scheduler takes inputs that are not complete for nothing to do",
+        "commands/plan/stale.py",
+        "nothing_stale = not behind and not waiting",
+        "nothing_stale = not behind",
+        (f"{STALE}a_partition_waits_while_its_input_is_not_complete",),
+    ),
 )

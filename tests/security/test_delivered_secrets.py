@@ -39,6 +39,7 @@ ANA = Actor("ana", "ana", "host")
 ACCOUNT = "c4nary-account-of-a-person"
 PROJECT = """
 evidence: {key: KEY}
+logging: {file: .errata/errata.jsonl}
 channels:
   slack: {slack: "${SLACK_HOOK}"}
   hook: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}
@@ -209,7 +210,7 @@ def test_nothing_that_is_delivered_said_or_kept_has_a_secret_or_a_classified_val
 def _look(served: Served, run: str) -> None:
     for words in (
         ("deliver", run, "--timeout", "1s"), ("status", run), ("outbox", "--all"), ("show", run), ("runbook", run),
-        ("consumers", "check", PRODUCT), ("audit", "log"), ("doctor",),
+        ("consumers", "check", PRODUCT), ("audit", "log"), ("doctor",), ("metrics",),
     ):  # fmt: skip
         served.errata(*words)
         served.errata(*words, "--json")
@@ -233,7 +234,7 @@ def _search(served: Served, run: str) -> None:
         assert ACCOUNT not in text
         assert not served.leaks(text), text
     files = [path for path in world.root.rglob("*") if path.is_file() and path.suffix not in (".parquet", ".yaml")]
-    assert {"ledger.db", "run.errata", "report.html", "messages.jsonl"} <= {path.name for path in files}
+    assert {"ledger.db", "run.errata", "report.html", "messages.jsonl", "errata.jsonl"} <= {path.name for path in files}
     for path in files:
         content = path.read_bytes().decode("latin-1")
         assert ACCOUNT not in content, path

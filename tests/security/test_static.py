@@ -110,6 +110,9 @@ ALLOWED: dict[Finding, str] = {
     Finding(
         "ledger/outbox/payments.py", "Outbox.queues", "formats a text that is no constant"
     ): "names of two columns; values are bound",
+    Finding(
+        "model/recording/copy_query.py", "build_copy_query", "SQL by f-string"
+    ): "quoted names of columns and tables",
     Finding("ledger/db/sqlite.py", "SqliteDialect", "SQL by f-string"): "constants of the module",
     Finding(
         "ledger/db/sqlite.py", "SqliteDialect.drop_triggers", "SQL by f-string"

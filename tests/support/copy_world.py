@@ -59,7 +59,8 @@ class CopyWorld:
         """Make the lake and an empty copy; with ``history`` the copy holds what the lake holds, as its baseline."""
         url = server.url(database, port=port).replace("+psycopg", "") + (PLAIN if port else "")
         project = f'\nwarehouses:\n  pg: {{type: postgres, uri: "{url}"}}\n'
-        lake = MemoryWorld.make(root, product=build_product(copy, more), project=project, **options)
+        edit, extra = options.pop("edit", lambda text: text), options.pop("project", "")
+        lake = MemoryWorld.make(root, product=edit(build_product(copy, more)), project=project + extra, **options)
         server.execute(*create, database=database)
         world = cls(lake, server, database)
         world.connect(lake.engines, url)

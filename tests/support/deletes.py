@@ -25,15 +25,10 @@ def delete_rows(world: World, *, partition: str | None, **values: str) -> str:
         names.add(name)
         ids[n] = table.schema().findField(name).fieldId()
     schema = table.schema().select(names)
-    factory = (
-        jvm.org.apache.iceberg.data.GenericFileWriterFactory.Builder(table)
-        .deleteFileFormat(jvm.org.apache.iceberg.FileFormat.PARQUET)
-        .equalityFieldIds(ids)
-        .equalityDeleteRowSchema(schema)
-        .build()
-    )
     spec, place = _place(java, table, partition)
-    writer = factory.newEqualityDeleteWriter(_output(java, table, spec, place), spec, place)
+    writer = _factory(java, table, spec, ids, schema).newEqDeleteWriter(
+        _output(java, table, spec, place), jvm.org.apache.iceberg.FileFormat.PARQUET, place
+    )
     record = jvm.org.apache.iceberg.data.GenericRecord.create(schema)
     for name, value in values.items():
         record.setField(name, jvm.java.time.LocalDate.parse(value) if name == "day" else value)
@@ -46,13 +41,10 @@ def delete_position(world: World, path: str, position: int, *, partition: str) -
     """Delete one row of a data file, whether or not that file is live; answers the delete file's path."""
     java = world.engines.java
     jvm, table = java.jvm, java.load(TABLE)
-    factory = (
-        jvm.org.apache.iceberg.data.GenericFileWriterFactory.Builder(table)
-        .deleteFileFormat(jvm.org.apache.iceberg.FileFormat.PARQUET)
-        .build()
-    )
     spec, place = _place(java, table, partition)
-    writer = factory.newPositionDeleteWriter(_output(java, table, spec, place), spec, place)
+    writer = _factory(java, table, spec).newPosDeleteWriter(
+        _output(java, table, spec, place), jvm.org.apache.iceberg.FileFormat.PARQUET, place
+    )
     writer.write(jvm.org.apache.iceberg.deletes.PositionDelete.create().set(path, position))
     writer.close()
     return add_deletes(world, writer.toDeleteFile())
@@ -95,6 +87,13 @@ def _place(java: Any, table: Any, partition: str | None) -> tuple[Any, Any]:
     place = java.jvm.org.apache.iceberg.PartitionData(table.spec().partitionType())
     place.put(0, (date.fromisoformat(partition) - date(1970, 1, 1)).days)
     return table.spec(), place
+
+
+def _factory(java: Any, table: Any, spec: Any, ids: Any = None, schema: Any = None) -> Any:
+    """Iceberg's own writers of generic records; the newer factory of 1.11 is not public in 1.10."""
+    none = java.jvm.java.util.HashMap()
+    kind = java.jvm.org.apache.iceberg.data.GenericAppenderFactory
+    return kind(table, table.schema(), spec, none, ids, schema, None)
 
 
 def _output(java: Any, table: Any, spec: Any, place: Any) -> Any:

@@ -77,9 +77,10 @@ class HttpReceiver:
     behave: Behave = field(default_factory=answer)
     reads: bool = True
     posts: list[Post] = field(default_factory=list)
+    at_port: int = 0  # any free one
 
     def __enter__(self) -> Self:
-        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server = socket.create_server(("127.0.0.1", self.at_port))
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
         return self

@@ -13,11 +13,11 @@ I9  digest approved = digest of the manifest = digest published; a member of a c
     that was approved, and has the approval of a member
 I11 every file that a publication added was written before it, by an attempt or by an earlier live commit
 I10 a run of kind attest or reconcile was never approved, released or published, and ends attested or differs
-I16 a repair of copies has no publication, and starts with an approval
 I12 no lock outlives its publication, and every live file is there and has its size
 I14 what is owed: see :mod:`support.outbox_invariants`
 I15 holds: see :mod:`support.hold_invariants`
 I16 copies in a warehouse: see :mod:`support.copy_invariants`
+I17 a repair of copies has no publication, and starts with an approval
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _checks(db: sqlite3.Connection) -> list[str]:
         is_repair = json.loads(run["content"]).get("kind") == "repair_copies"
         started = run["state"] in ("running", "publishing", "published")
         if is_repair and ("publication" in decided or (started and "approval" not in decided)):
-            found.append(f"I16 {run['run_id']} repairs copies, and is {run['state']} with {decided}")
+            found.append(f"I17 {run['run_id']} repairs copies, and is {run['state']} with {decided}")
         if is_check and (decided or run["state"] in ("validated", "published", "publishing", "part_published")):
             found.append(f"I10 {run['run_id']} changes nothing, and is {run['state']} with {decided}")
         if not is_check and run["state"] in ("attested", "differs"):
@@ -175,7 +175,7 @@ def _coverage(db: sqlite3.Connection) -> list[str]:
         chunks = db.execute(
             "SELECT partitions FROM chunk WHERE run_id=? AND state != 'replaced'", (run["run_id"],)
         ).fetchall()
-        rebases = "SELECT value FROM fact WHERE run_id=? AND name LIKE 'rebase.%'"
+        rebases = "SELECT value FROM fact WHERE run_id=? AND (name LIKE 'rebase.%' OR name LIKE 'erasure.%')"
         again = Counter(
             name for (fact,) in db.execute(rebases, (run["run_id"],)) for name in json.loads(fact)["partitions"]
         )

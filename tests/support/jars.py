@@ -9,9 +9,9 @@ from errata.errors import SetupError
 from errata.jars import default_cache_dir, fetch_jars, list_jars
 from errata.jars.store import Jar, parse_jar_list
 
-__all__ = ["EXTRA", "missing", "rest_server", "there"]
+__all__ = ["EXTRA", "debezium", "kafka_broker", "kafka_connect", "missing", "rest_server", "there"]
 
-EXTRA = ("postgres", "s3")
+EXTRA = ("postgres", "s3", "kafka")
 """Groups of the shipped list that the shared session has besides ``spark``."""
 
 
@@ -36,7 +36,30 @@ def rest_server() -> str:
     return "rest-server"
 
 
+def kafka_broker() -> str:
+    """The group of the Kafka broker, which no user needs."""
+    return "kafka-broker"
+
+
+def kafka_connect() -> str:
+    """The group of Kafka Connect, which no user needs."""
+    return "kafka-connect"
+
+
+def debezium() -> str:
+    """The group of Debezium's connector for PostgreSQL, which no user needs."""
+    return "debezium"
+
+
+_LISTS = {
+    rest_server(): "rest-jars.toml",
+    kafka_broker(): "kafka-jars.toml",
+    kafka_connect(): "connect-jars.toml",
+    debezium(): "connect-jars.toml",
+}
+
+
 def _jars(group: str) -> tuple[Jar, ...]:
-    if group == rest_server():
-        return parse_jar_list(Path(__file__).with_name("rest-jars.toml").read_text("utf-8"))[group]
+    if group in _LISTS:
+        return parse_jar_list(Path(__file__).with_name(_LISTS[group]).read_text("utf-8"))[group]
     return list_jars(group)

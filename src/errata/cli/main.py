@@ -15,7 +15,7 @@ from errata.cli.app.helptext import GroupedHelp, to_help_text
 from errata.cli.app.interrupt import interrupts_handled
 from errata.cli.app.register import Directory, Json, Person, Yes, set_shared
 from errata.cli.app.session import CliEnvironment, Session
-from errata.cli.commands import compute, consumers, live, look, plan, publish, setup, upkeep
+from errata.cli.commands import compute, consumers, live, look, plan, publish, setup, sources, upkeep
 
 HELP = """Governed corrections of published data: plan, approve, run, validate, publish, roll back.
 
@@ -60,7 +60,7 @@ def build_app() -> typer.Typer:
             typer.echo(ctx.get_help())
             raise typer.Exit
 
-    for section in (setup, plan, compute, publish, consumers, look, upkeep, live):
+    for section in (setup, sources, plan, compute, publish, consumers, look, upkeep, live):
         section.register(app)
     return app
 

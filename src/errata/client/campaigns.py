@@ -74,7 +74,7 @@ class Campaigns(Upkeep):
         from errata.model.manifest import Override
         from errata.planning.request import Request
 
-        if restore is not None and kind == "restate":
+        if kind == "restate" and (restore is not None or options.get("restore_from") is not None):
             kind = "restore"
         if options.get("copies") is not None and kind in ("restate", "repair"):
             kind = "repair_copies"

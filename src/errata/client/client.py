@@ -9,8 +9,12 @@ from errata import views
 from errata.client.campaigns import Campaigns
 from errata.client.consumers import Consumers
 from errata.client.late_data import LateData
+from errata.client.metrics import Metrics
 from errata.client.open_project import Partitions
+from errata.client.recordings import Recordings
+from errata.client.submissions import Submissions
 from errata.commands import compute, look, plan, publish
+from errata.delivery.lineage.after_work import sending_lineage
 from errata.errors import UsageError
 from errata.text.escape import require_one_line
 
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from errata.views.run import TryView
 
 
-class Client(LateData, Consumers, Campaigns):
+class Client(LateData, Consumers, Campaigns, Recordings, Metrics, Submissions):
     """One open project; close it, or use it as a context manager."""
 
     def plan(
@@ -39,6 +43,7 @@ class Client(LateData, Consumers, Campaigns):
         supersede: str | None = None,
         overrides: Mapping[str, str] | None = None,
         restore: str | None = None,
+        restore_from: str | None = None,
         expected_rows: str | None = None,
         copies: Sequence[str] | None = None,
         stale: bool = False,
@@ -49,7 +54,8 @@ class Client(LateData, Consumers, Campaigns):
         """Plan a correction and submit it for approval.
 
         ``stale`` plans the stale partitions, of the range or list or of all. ``restore`` is the snapshot, tag or time
-        whose content is put back. ``expected_rows`` is the number of rows that the run may write: ``5000``,
+        whose content is put back, ``restore_from`` the table, copy or source that has it if not the table itself.
+        ``expected_rows`` is the number of rows that the run may write: ``5000``,
         ``1000..5000``, ``1000..`` or ``..5000``. ``copies`` repairs copies that differ from what is accepted, those of
         these names or all if empty; nothing is computed, and main is not changed. ``dry_run`` only shows the plan;
         ``explain`` adds the stages of the run.
@@ -60,7 +66,8 @@ class Client(LateData, Consumers, Campaigns):
         request = self._build_request(
             actor, product, start, end, partitions, reason=reason, kind=kind, restore=restore, overrides=overrides,
             stale=stale, order=order, canary=canary, supersede=supersede, prove_determinism=prove_determinism,
-            deadline=deadline, expected_rows=expected_rows, copies=None if copies is None else tuple(copies),
+            deadline=deadline, expected_rows=expected_rows, restore_from=restore_from,
+            copies=None if copies is None else tuple(copies),
         )  # fmt: skip
         view = plan.plan.make_plan(self._workspace, actor, request, dry_run=dry_run)
         return plan.explain.add_stages(view) if explain else view
@@ -122,9 +129,10 @@ class Client(LateData, Consumers, Campaigns):
         Example: client.run(run.id, as_="ana")
         """
         actor = self._actor(as_)
-        return compute.run.run_chunks(
-            self._workspace, actor, run_id, parallel=parallel, max_chunks=max_chunks, publish=publish
-        )
+        with sending_lineage(self._workspace, actor, run_id):
+            return compute.run.run_chunks(
+                self._workspace, actor, run_id, parallel=parallel, max_chunks=max_chunks, publish=publish
+            )
 
     def pause(self, run_id: str, *, as_: str | None = None) -> views.StateView:
         """Pause a run: workers claim no new chunk, and no further wave is published.
@@ -247,11 +255,12 @@ class Client(LateData, Consumers, Campaigns):
                 digest=looked_at, break_glass=alone, by_itself=by_itself, early=sooner,
             )  # fmt: skip
 
-        if not wait:
-            return once(digest)
-        return publish.publish_wait.publish_by_wave(
-            self._workspace, actor, run_id, once, digest=digest, pauses=early is None
-        )
+        with sending_lineage(self._workspace, actor, run_id):
+            if not wait:
+                return once(digest)
+            return publish.publish_wait.publish_by_wave(
+                self._workspace, actor, run_id, once, digest=digest, pauses=early is None
+            )
 
     def dark(
         self,
@@ -303,8 +312,9 @@ class Client(LateData, Consumers, Campaigns):
 
         Example: client.rollback(run.id, partitions="2026-01-13", reason="audit open (FIN-240)", as_="bo")
         """
-        why = require_one_line("--reason", reason)
-        return publish.rollback.roll_back_run(self._workspace, self._actor(as_), run_id, partitions, why, wave)
+        why, actor = require_one_line("--reason", reason), self._actor(as_)
+        with sending_lineage(self._workspace, actor, run_id):
+            return publish.rollback.roll_back_run(self._workspace, actor, run_id, partitions, why, wave)
 
     def status(self, run_id: str | None = None) -> views.StatusView:
         """Status of one run (default: all runs).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -146,6 +146,32 @@ class Upkeep(OpenProject):
         """
         return upkeep.erase.add_erased_subjects(
             self._workspace, self._actor(as_), subjects, require_one_line("--reason", reason)
+        )
+
+    def erase_where(self, subjects: Collection[str], *, as_: str | None = None) -> views.ErasureWhereView:
+        """Every place that can still show these data subjects, with the day on which it ends.
+
+        Example: client.erase_where(["A-10035"], as_="bo").places
+        """
+        return upkeep.erase_where.find_erased_subjects(self._workspace, self._actor(as_), subjects)
+
+    def erase_prove(
+        self, subjects: Collection[str], *, reason: str, leave: Mapping[str, str] | None = None, as_: str | None = None
+    ) -> views.ErasureProofView:
+        """Record that no place shows these data subjects any more; refused with the list of places that do.
+
+        Example: client.erase_prove(["A-10035"], reason="request 118", as_="bo")
+        """
+        why = require_one_line("--reason", reason)
+        return upkeep.erase_where.prove_erasure(self._workspace, self._actor(as_), subjects, why, leave or {})
+
+    def erase_redact(self, *, reason: str, as_: str | None = None) -> views.RedactionView:
+        """Take the rows of everyone on the list of erased subjects out of recordings.
+
+        Example: client.erase_redact(reason="requests of March", as_="bo").files
+        """
+        return upkeep.erase_redact.redact_erased(
+            self._workspace, self._actor(as_), require_one_line("--reason", reason)
         )
 
     def erase_person(self, name: str, *, reason: str, as_: str | None = None) -> views.ErasedView:

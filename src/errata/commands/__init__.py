@@ -10,6 +10,7 @@
     campaign  plan, show, decide, seal, run,     several products, approved once
               status, rollback, dbt_steps
     consumers check, confirm                     those who read what is published
+    sources   import_, record, recordings        files that are recorded before a run reads them
     look      status, why, why_rows, history,    change nothing
               quarantine
     upkeep    cleanup, erase, evidence

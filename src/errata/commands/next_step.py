@@ -42,6 +42,7 @@ class RunSituation:
     kind: str = "restate"
     partitions: tuple[str, ...] = ()
     campaign: str = ""  # that it is a member of
+    decide_command: str = ""  # a person types it for an item of the run that failed
     pay_command: str = ""  # pays what is owed because of it, or lets what failed be tried again
 
 
@@ -55,6 +56,8 @@ def _find_step(run: RunSituation) -> str:
         return run.restore_command
     if run.successor:
         return f"errata status {run.successor}"
+    if run.state is S.RUNNING and find_kind(run.kind).only_copies and run.decide_command:
+        return run.decide_command
     if run.lacks_approvals and run.state in (S.APPROVED, S.VALIDATED, S.PART_PUBLISHED):
         return _approve_command(run)
     if run.waves_stopped:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from errata.approval.quorum import current_quorum_view
 from errata.approval.suggestion import complete_commands, list_who_run_and_publish
-from errata.commands.consumers.outbox import suggest_payment
+from errata.commands.consumers.outbox import list_decisive, suggest_payment
 from errata.commands.next_step import RunSituation, next_steps
 from errata.errors import StateRefused
 from errata.gate.verdict.acceptance import find_open_warnings
@@ -89,6 +89,7 @@ def build_situation(
         kind=manifest.kind,
         partitions=manifest.partitions,
         campaign=campaign,
+        decide_command=next((step for step in owes if step != f"errata deliver {run.run_id}"), ""),
         pay_command=next(iter(owes), ""),
     )
 
@@ -194,7 +195,7 @@ def _read_situation(workspace: Workspace, actor: Actor, run_id: str, *, is_revie
         is_reviewed=is_reviewed,
         successor=find_successor(workspace, run),
         campaign=find_campaign_of(workspace, run),
-        owes=suggest_payment(workspace.ledger.outbox.list_open(run_id=run.run_id), run.run_id),
+        owes=suggest_payment(list_decisive(workspace.ledger.outbox.list_open(run_id=run.run_id)), run.run_id),
         goes_by_itself=goes_by_itself(context),
         waits_for_consumers=waits_for_consumers(workspace, run),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from errata.model.consumer.outbox import Effect
 
 _USUAL = 8
-_LIMITS = {Effect.CORRECTIONS: 12, Effect.VIEW: 12, Effect.ALARM: 12}
+_LIMITS = {Effect.CORRECTIONS: 12, Effect.VIEW: 12, Effect.ALARM: 12, Effect.LINEAGE: 100}
 _FIRST_SECONDS, _LONGEST_SECONDS = 1.0, 600.0
 
 

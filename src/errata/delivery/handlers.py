@@ -26,9 +26,11 @@ def load_handlers() -> Mapping[Effect, Handler]:
     from errata.delivery.copies.copy_delivery import deliver_copy
     from errata.delivery.correction_rows import write_corrections
     from errata.delivery.current_view import refresh_view
+    from errata.delivery.lineage.lineage_delivery import send_lineage
     from errata.delivery.ready_partitions import show_ready_partitions
     from errata.delivery.recoveries import recover_consumer
     from errata.delivery.stream_checkpoints import repair_checkpoint
+    from errata.delivery.topics.topic_delivery import send_to_topic
     from errata.delivery.watch import watch_publication
     from errata.delivery.watermarks import move_watermark
 
@@ -43,4 +45,6 @@ def load_handlers() -> Mapping[Effect, Handler]:
         Effect.WATCH: watch_publication,
         Effect.CHECKPOINT: repair_checkpoint,
         Effect.COPY: deliver_copy,
+        Effect.TOPIC: send_to_topic,
+        Effect.LINEAGE: send_lineage,
     }

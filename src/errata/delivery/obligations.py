@@ -8,6 +8,7 @@ from typing import Any
 from errata.delivery.consumer_effects import list_effects
 from errata.delivery.consumer_messages import owe_messages
 from errata.delivery.stream_checkpoints import owe_checkpoints
+from errata.delivery.topics.topic_items import CORRECTIONS, owe_rows
 from errata.ledger import RunRecord
 from errata.model.consumer.outbox import Effect, Owed
 from errata.model.manifest import Manifest
@@ -56,7 +57,7 @@ def _owed_to_watch(workspace: Workspace, manifest: Manifest, event: str, partiti
 def _owed_on_tables(
     workspace: Workspace, run: RunRecord, manifest: Manifest, event: str, partitions: Sequence[str]
 ) -> Iterator[Owed]:
-    """Correction rows and the view of current output."""
+    """Correction rows, rows for topics, and the view of current output."""
     publish = manifest.publish
     if event not in (PUBLISHED, ROLLED_BACK):
         return
@@ -65,6 +66,10 @@ def _owed_on_tables(
         if event == ROLLED_BACK:
             payload["reverses"] = find_origins(workspace, run, partitions)
         yield Owed(Effect.CORRECTIONS, event, partitions=tuple(partitions), payload=payload)
+    if publish.corrections_topic is not None:
+        reverses = {"reverses": find_origins(workspace, run, partitions)} if event == ROLLED_BACK else {}
+        yield Owed(Effect.TOPIC, event, CORRECTIONS, tuple(partitions), reverses)
+    yield from owe_rows(workspace, run, manifest, event, partitions)
     if publish.view:
         # the view shows the whole table
         yield Owed(Effect.VIEW, event, payload={"view": publish.view})

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from errata import traces
 from errata.delivery.attempts import compute_wait, count_attempts
 from errata.delivery.handlers import Handler, load_handlers
 from errata.delivery.recovery_breaches import note_breaches
@@ -61,6 +62,7 @@ def pay(
     table: str | None = None,
     run_id: str | None = None,
     settle: bool = True,
+    lineage: bool = False,
     seconds: float = COMMAND_SECONDS,
     wait: bool = False,
     tell: Callable[[str], None] | None = None,
@@ -68,7 +70,8 @@ def pay(
 ) -> PaymentReport:
     """Pay what is owed for a table or a run, or everything, until nothing can be paid now or the time is over.
 
-    ``settle`` is False where open intents were settled just before. An item that was started is finished. With ``wait``
+    ``settle`` is False where open intents were settled just before. ``lineage`` is True where the work on the data is
+    done, so that a collector that does not answer delays nothing. An item that was started is finished. With ``wait``
     it sleeps until the next attempt may start, as long as there is time. ``tell`` gets a line for each item. What
     cannot be paid is reported and stays owed; nothing is raised for it.
     """
@@ -78,9 +81,20 @@ def pay(
     note_breaches(workspace, actor, table=table, run_id=run_id)
 
     def find_queues() -> Collection[str]:
-        return workspace.ledger.outbox.queues(table=table, run_id=run_id)
+        found = workspace.ledger.outbox.queues(table=table, run_id=run_id)
+        return [queue for queue in found if lineage or _read_effect(queue) is not Effect.LINEAGE]
 
     return pay_queues(workspace, actor, find_queues, seconds=seconds, wait=wait, tell=tell, handlers=handlers)
+
+
+def pay_lineage(workspace: Workspace, actor: Actor, table: str, seconds: float) -> PaymentReport:
+    """Send the lineage that is owed for a table, and nothing else; see :func:`pay`."""
+
+    def find_queues() -> Collection[str]:
+        found = workspace.ledger.outbox.queues(table=table)
+        return [queue for queue in found if _read_effect(queue) is Effect.LINEAGE]
+
+    return pay_queues(workspace, actor, find_queues, seconds=seconds)
 
 
 def pay_queues(
@@ -161,7 +175,8 @@ class _Payer:
         outbox = self.workspace.ledger.outbox
         failpoint("deliver.before_pay")
         try:
-            payment = handler(self.workspace, self.actor, item)
+            with traces.span("delivery", run=item.run_id, effect=item.effect.value, consumer=item.consumer):
+                payment = handler(self.workspace, self.actor, item)
         except (MissingCredentials, MissingDriver) as missing:
             self.report.warnings.append(f"item {item.item_id} ({_describe(item)}) is still owed: {missing.message}")
             self._leave(item)
@@ -176,7 +191,8 @@ class _Payer:
                 when_recovered = owe_recovery(self.workspace, self.actor, item)
                 if outbox.record_paid(item, result, self.actor, owes, when_recovered=when_recovered):
                     self.report.paid.append(replace(item, result=result))
-                    self._say(f"✓ item {item.item_id}: {_describe(item)}, {item.event} of {item.run_id}")
+                    event = item.event.replace("_", " ")
+                    self._say(f"✓ item {item.item_id}: {_describe(item)}, {event} of {item.run_id}")
                 failpoint("deliver.after_record")
             case Later(seconds, progress, waits):
                 kept = {name: value for name, value in progress.items() if name != WAITS}
@@ -223,12 +239,11 @@ class _Payer:
 
 
 def _rank(queue: str) -> tuple[int, str]:
-    """Order in which queues have their turn: tables of the lake first, messages last.
+    """Order in which queues have their turn: tables of the lake first, messages and lineage last.
 
     A receiver that does not answer uses up the time of a command, and must not use up that of a cache.
     """
-    effects = [*(effect for effect in Effect if effect is not Effect.TELL), Effect.TELL]
-    return effects.index(_read_effect(queue)), queue
+    return list(Effect).index(_read_effect(queue)), queue
 
 
 def _read_effect(queue: str) -> Effect:

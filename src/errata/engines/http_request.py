@@ -10,7 +10,7 @@ import socket
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, Any
@@ -27,6 +27,7 @@ class Answer:
 
     status: int
     body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
 
 
 def send_request(
@@ -37,11 +38,14 @@ def send_request(
     timeout_seconds: float,
     *,
     reads_body: bool = True,
+    max_body_bytes: int = _MAX_BODY_BYTES,
+    save: Callable[[bytes], object] | None = None,
 ) -> Answer:
     """Send one request; returns whatever the server answered, and raises ``EngineError`` if it did not answer in time.
 
     Without ``reads_body`` the status of a success is enough: what follows it may be long, slow or cut off, and the
-    server has done what it was asked for. The address is in no message, because it may contain a secret.
+    server has done what it was asked for. With ``save`` the body of a success goes there, piece by piece, and is empty
+    in the answer. The address is in no message, because it may contain a secret.
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise EngineError("the address was not called; expected http or https")
@@ -52,10 +56,13 @@ def send_request(
         with connections.closed_after(timeout_seconds):
             try:
                 with opener.open(request, timeout=timeout_seconds) as answer:
-                    found = Answer(answer.status, _read_body(answer) if reads_body else b"")
+                    if save is not None:
+                        _save_body(answer, max_body_bytes, save)
+                    body = _read_body(answer, max_body_bytes) if reads_body and save is None else b""
+                    found = Answer(answer.status, body, _read_headers(answer.headers))
             except urllib.error.HTTPError as error:
                 with error:
-                    found = Answer(error.code, error.read(_MAX_BODY_BYTES))
+                    found = Answer(error.code, error.read(_MAX_BODY_BYTES), _read_headers(error.headers))
         if connections.are_closed:
             raise TimeoutError  # what was read is cut off
         return found
@@ -69,13 +76,28 @@ def send_request(
         raise EngineError(f"the address cannot be reached: {type(reason).__name__}") from None
 
 
-def _read_body(answer: http.client.HTTPResponse) -> bytes:
-    found = answer.read(_MAX_BODY_BYTES + 1)
-    if len(found) > _MAX_BODY_BYTES:
+def _read_headers(found: Any) -> dict[str, str]:
+    return {name.lower(): value for name, value in (found.items() if found else ())}
+
+
+def _read_body(answer: http.client.HTTPResponse, max_bytes: int) -> bytes:
+    found = answer.read(max_bytes + 1)
+    if len(found) > max_bytes:
         raise EngineError("the answer is too long")
     if answer.length:  # what it announced and did not send
         raise http.client.IncompleteRead(found, answer.length)
     return found
+
+
+def _save_body(answer: http.client.HTTPResponse, max_bytes: int, save: Callable[[bytes], object]) -> None:
+    taken = 0
+    while piece := answer.read(_MAX_BODY_BYTES):
+        taken += len(piece)
+        if taken > max_bytes:
+            raise EngineError("the answer is too long")
+        save(piece)
+    if answer.length:
+        raise http.client.IncompleteRead(b"", answer.length)
 
 
 @dataclass

@@ -144,7 +144,11 @@ def _read_private_pem(setting: str, root: Path, name: str) -> tuple[bytes, str]:
     if not value:
         raise _refused_error(f"expected a private key at {name}, found nothing")
     if unset := _UNSET.fullmatch(value):
-        raise _refused_error(f"expected a private key at {name}, the environment variable {unset[1]} is not set")
+        raise KeyRefused(
+            f"the key was refused; {name} needs the environment variable {unset[1]}, which is not set here",
+            state="nothing was signed or changed",
+            hint=f"set {unset[1]} to the file of the private key, or to its text; errata audit keygen makes one",
+        )
     if value.startswith(_PEM):
         # variables of many CI systems hold a single line
         return value.replace("\\n", "\n").encode() + b"\n", name
@@ -171,7 +175,7 @@ def _check_permissions(path: Path) -> None:
     if mode & (_OTHERS | _GROUP_WRITES):
         raise KeyRefused(
             f"the key was refused; expected a file that nobody else can read or change, {path} has mode {mode:04o}",
-            state="nothing was signed",
+            state="nothing was signed or changed",
             hint=f"chmod 600 {path}; make a new key if others may have read it",
         )
 
@@ -206,4 +210,4 @@ def _file_exists_error(path: Path) -> KeyRefused:
 
 
 def _refused_error(why: str) -> KeyRefused:
-    return KeyRefused(f"the key was refused; {why}", state="nothing was signed", hint=_HINT)
+    return KeyRefused(f"the key was refused; {why}", state="nothing was signed or changed", hint=_HINT)

@@ -84,8 +84,8 @@ MOVES: dict[str, tuple[str, ...]] = {
     "paused": ("running", "staged", "part_published", *_JUDGED, *_STOP),
     "failed": ("running", *_STOP),
     "staged": (*_JUDGED, *_ANSWERED, "running", *_STOP),
-    "rejected": (*_JUDGED, *_STOP),
-    "needs_acceptance": (*_JUDGED, *_STOP),
+    "rejected": (*_JUDGED, "running", *_STOP),
+    "needs_acceptance": (*_JUDGED, "running", *_STOP),
     "validated": ("publishing", "rejected", "needs_acceptance", "running", *_STOP),
     "publishing": (*_JUDGED, "published", "part_published", "staged", "running"),
     "part_published": (*_JUDGED, "publishing", "running", "staged", "rolled_back", "superseded", *_STOP),
@@ -854,7 +854,8 @@ class _Case:
                 said = adopted.pop((chunk["chunk_id"], one["fence"]), {})
                 same = all(said.get(name) == one[name] for name in ("snapshot_id", "rows", "files", "bytes"))
                 here = f"the adopted attempt {one['fence']} of {chunk['chunk_id']}"
-                self.need(same, WORK, f"{here} is not what the audit says")
+                same_list = said.get("erasure_snapshot_id") == one.get("erasure_snapshot_id")
+                self.need(same and same_list, WORK, f"{here} is not what the audit says")
                 self.need(one["snapshot_id"] == chunk["snapshot_id"], WORK, f"{here} is not the chunk's output")
         self.need(not adopted, WORK, f"lacks adopted attempts of {', '.join(sorted(name for name, _ in adopted))}")
 

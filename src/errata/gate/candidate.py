@@ -15,9 +15,10 @@ from errata.gate.row_accounts import collect_row_accounts
 from errata.gate.verdict.findings import CandidateSummary
 from errata.ledger import CandidateRecord, CandidateState, ChunkRecord
 from errata.ledger.records import map_partitions_to_chunks
+from errata.model.duration import to_days
 from errata.model.kind import ATTEST, RECONCILE
 from errata.model.manifest import ExpectedFile, Manifest
-from errata.model.refs import STEP_DAYS, base_tag
+from errata.model.refs import base_tag
 from errata.model.run import ChunkState, RunState
 from errata.model.table import DataFile
 from errata.ports.compute import Candidate
@@ -109,9 +110,8 @@ def assemble_candidate(context: RunContext, chunks: Sequence[ChunkRecord]) -> Ca
     intended = context.ledger.candidates.intend(context.run_id, digest, context.actor, {"rows": rows})
     failpoint("candidate.after_intent")
     paths = [file.path for file in adopted]
-    made = staging.make_candidate(
-        target, context.run_id, intended.branch, context.manifest.partitions, paths, STEP_DAYS
-    )
+    days = to_days(context.workspace.project.retention.candidates)
+    made = staging.make_candidate(target, context.run_id, intended.branch, context.manifest.partitions, paths, days)
     failpoint("candidate.after_commit")
     return _record_made(context, intended.n, made)
 

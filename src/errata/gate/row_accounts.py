@@ -55,7 +55,7 @@ def list_adopted_attempts(workspace: Workspace, run_id: str) -> tuple[AttemptRec
 
 def may_have_quarantine(manifest: Manifest, attempts: Sequence[AttemptRecord]) -> bool:
     """Whether rows may have been quarantined: the plan screens an input, or an attempt counted rows."""
-    return any(pin.is_screened for pin in manifest.inputs) or any(read_row_counts(attempt) for attempt in attempts)
+    return any(pin.is_counted for pin in manifest.inputs) or any(read_row_counts(attempt) for attempt in attempts)
 
 
 def read_row_counts(attempt: AttemptRecord) -> Mapping[str, Mapping[str, int]]:

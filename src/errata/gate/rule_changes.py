@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -40,7 +40,17 @@ def list_rule_changes(before: Manifest, after: Manifest, run_id: str) -> tuple[R
             was, now = old.get(name), new.get(name)
             if was != now:
                 found.append(RuleChangeView(f"{_NOUNS.get(section, section)} {name}", *_describe(was, now), run_id))
-    return tuple(found)
+    return (*found, *_list_rebuild_changes(before, after, run_id))
+
+
+def _list_rebuild_changes(before: Manifest, after: Manifest, run_id: str) -> Iterator[RuleChangeView]:
+    """Changed rules for missing events."""
+    old, new = (
+        {rule.name: rule for rule in (one.reconstruct.rules if one.reconstruct else ())} for one in (before, after)
+    )
+    for name in dict.fromkeys((*old, *new)):
+        if (was := old.get(name)) != (now := new.get(name)):
+            yield RuleChangeView(f"rebuild rule {name}", *_describe(was, now), run_id)
 
 
 def _describe(was: Any | None, now: Any | None) -> tuple[str | None, str | None]:

@@ -107,6 +107,7 @@ def measure_whole_run(context: RunContext) -> tuple[Measurement, ...]:
         reconcile=totals,
         compare=(),
         distribution=(),
+        reconstruct=None,
         control=(),
         control_partitions={},
         row_limits=(),

@@ -10,7 +10,7 @@ _S3 = ("s3://", "s3a://", "s3n://")
 
 
 def find_required_groups(project: Project) -> tuple[str, ...]:
-    """``spark`` always; ``postgres`` for a catalog in PostgreSQL; ``s3`` for anything on S3 and for Glue.
+    """``spark`` always; ``postgres`` for a catalog in PostgreSQL; ``s3`` for anything on S3 and for Glue; ``kafka``.
 
     The settings of a REST catalog do not tell where its tables are. If they are on S3, the project must say so with
     ``storage.s3`` or with ``s3.*`` properties of the catalog.
@@ -25,6 +25,8 @@ def find_required_groups(project: Project) -> tuple[str, ...]:
         or any(place.startswith(_S3) for place in _list_locations(project))
     ):
         found.append("s3")
+    if any(source.kafka for product in project.products.values() for source in product.inputs):
+        found.append("kafka")
     return tuple(found)
 
 

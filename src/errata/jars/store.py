@@ -15,11 +15,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from errata.errors import SetupError
+from errata.jars.lane import choose_lane, find_installed_spark
 
 FETCH_COMMAND = "errata jars fetch"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_FOR = "@"
+"""Between a group and the Spark that its jars are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +73,21 @@ def parse_jar_list(text: str) -> dict[str, tuple[Jar, ...]]:
     return groups
 
 
-def load_jar_groups() -> dict[str, tuple[Jar, ...]]:
-    """The list that ships with Errata, by group."""
-    return parse_jar_list(files("errata.jars").joinpath("jars.toml").read_text(encoding="utf-8"))
+def load_jar_groups(spark: str | None = None) -> dict[str, tuple[Jar, ...]]:
+    """The list that ships with Errata, by group, for this Spark (such as ``4.1``) or the installed one."""
+    listed = _load_list()
+    lane = spark or choose_lane(find_installed_spark(), load_lanes())
+    names = dict.fromkeys(name.partition(_FOR)[0] for name in listed)
+    return {name: (*listed.get(f"{name}{_FOR}{lane}", ()), *listed.get(name, ())) for name in names}
+
+
+def load_lanes() -> tuple[str, ...]:
+    """The versions of Spark that the list has jars for, the default one first."""
+    return tuple(dict.fromkeys(lane for name in _load_list() if (lane := name.partition(_FOR)[2])))
 
 
 def list_jars(*names: str) -> tuple[Jar, ...]:
-    """The jars of these groups (``spark`` if none is named), in list order."""
+    """The jars of these groups (``spark`` if none is named) for the installed Spark, in list order."""
     known = load_jar_groups()
     chosen: list[Jar] = []
     for name in names or ("spark",):
@@ -84,6 +95,10 @@ def list_jars(*names: str) -> tuple[Jar, ...]:
             raise SetupError(f"no jar group {name!r}; there are: {', '.join(sorted(known))}", group=name)
         chosen.extend(jar for jar in known[name] if jar not in chosen)
     return tuple(chosen)
+
+
+def _load_list() -> dict[str, tuple[Jar, ...]]:
+    return parse_jar_list(files("errata.jars").joinpath("jars.toml").read_text(encoding="utf-8"))
 
 
 def fetch_command(jars: Iterable[Jar]) -> str:

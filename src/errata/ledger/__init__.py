@@ -8,6 +8,8 @@ it as well) and writes every change together with its audit entry.
     records    frozen values that the ledger returns
     outbox     what is owed after a decision or a commit, and its payment
     readiness  holds of consumers, and what decides whether partitions are ready
+    recordings files that were imported or recorded
+    figures    what metrics are made of
     store      runs, chunks, approvals, candidates, releases, publications, … one module each
     audit      the hash chain, the check of rows against it, excerpts for evidence
     privacy    pseudonyms of people and text that can be erased
@@ -29,11 +31,15 @@ from errata.ledger.audit.chain import entry_hash
 from errata.ledger.audit.log import AuditLog
 from errata.ledger.db.database import Database
 from errata.ledger.db.migrate import find_missing_triggers
+from errata.ledger.figures.figures import Figures
+from errata.ledger.figures.readings import Readings
+from errata.ledger.outbox.following import FollowRule, write_following
 from errata.ledger.outbox.payments import Outbox
 from errata.ledger.privacy.people import People
 from errata.ledger.privacy.pseudonyms import WrappingKeyLoader
 from errata.ledger.readiness.holds import Holds
 from errata.ledger.readiness.partition_claims import PartitionClaims
+from errata.ledger.recordings.recorded_files import RecordedFiles
 from errata.ledger.records import (
     AcceptanceRecord,
     AttemptRecord,
@@ -75,10 +81,11 @@ from errata.ledger.store.partition_history import PartitionHistory
 from errata.ledger.store.parts import Parts
 from errata.ledger.store.progress import RunProgress
 from errata.ledger.store.publications import Publications
-from errata.ledger.store.rebases import REBASE, Rebases
+from errata.ledger.store.rebases import REBASE, Erasures, Rebases
 from errata.ledger.store.releases import Releases
 from errata.ledger.store.runs import Runs
 from errata.ledger.store.standing import StandingApprovals
+from errata.ledger.store.submissions import Submissions
 from errata.ledger.store.wave_states import Waves
 from errata.ledger.store.workers import current_owner, is_owner_dead
 from errata.model.approval import ApprovalRecord
@@ -135,6 +142,7 @@ class Ledger:
         self.releases = Releases(database)
         self.standing = StandingApprovals(database)
         self.facts = RunFacts(database)
+        self.submissions = Submissions(database)
         self.chunks = Chunks(database)
         self.outcomes = ChunkRetries(database)
         self.progress = RunProgress(database)
@@ -147,10 +155,14 @@ class Ledger:
         self.holds = Holds(database)
         self.readiness = PartitionClaims(database)
         self.rebases = Rebases(database)
+        self.erasures = Erasures(database)
         self.campaigns = Campaigns(database)
         self.members = CampaignMembers(database)
         self.waves = Waves(database)
         self.people = People(database)
+        self.recordings = RecordedFiles(database)
+        self.readings = Readings(database)
+        self.figures = Figures(database)
 
     @classmethod
     def open(
@@ -180,6 +192,10 @@ class Ledger:
             return cls.open(url, create=False, redact=redact, wrapping=wrapping)
         except NotFound:
             return cls(Database(url, redact=redact, wrapping=wrapping))
+
+    def follow(self, rule: FollowRule) -> None:
+        """From now on, owe what the rule says about audit entries, in the transactions that append them."""
+        self._database.follow = lambda tx: write_following(tx, rule)
 
     def exists(self) -> bool:
         """Whether there is a ledger."""

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from errata.canonical import LEFT_OUT
 from errata.model.consumer.outbox import WAITS, Effect, ItemState
 from errata.model.run import AttemptState, ChunkState, PublicationState, RunCounts, RunState
 from errata.model.waves import WaveState
@@ -124,6 +125,8 @@ class AttemptRecord:
     error: str | None
     partitions: tuple[str, ...] = ()
     cost: Mapping[str, Any] = field(default_factory=dict)
+    # of the list of erased subjects that it read
+    erasure_snapshot_id: str | None = field(default=None, metadata=LEFT_OUT)
 
     @property
     def attempt_id(self) -> str:

@@ -23,7 +23,7 @@ from errata.staleness.claims import REPORTED_ACTION
 from errata.staleness.sources import read_inputs
 from errata.workspace import Workspace
 
-_KEYS = ("table", "files", "partition", "grain", "lookback", "lookahead", "reference", "version")
+_KEYS = ("table", "files", "recording", "partition", "grain", "lookback", "lookahead", "reference", "version")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,12 @@ from errata.gate.row_accounts import list_adopted_attempts, may_have_quarantine
 from errata.ledger import RunRecord
 from errata.ledger.records import map_partitions_to_chunks
 from errata.model.audit import Actor
+from errata.model.duration import to_days
 from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import Chunk, InputPin, Manifest
 from errata.model.partition import format_ranges, sort_oldest_first
 from errata.model.rebase import LIVE_WINS, list_rebase_tags
-from errata.model.refs import DAY_MS, RUN_DAYS
+from errata.model.refs import DAY_MS
 from errata.model.run import RunState
 from errata.model.waves import WaveState
 from errata.planning.repin import input_from_pin, needs_repin, repin_input
@@ -215,7 +216,8 @@ def tag_rebases(workspace: Workspace, actor: Actor, run: RunRecord) -> None:
         for where, snapshot in list_rebase_tags(run.run_id, run.table, rebase).items()
     }
     there = {table: workspace.engines.pins.refs(table) for table in {table for table, _ in wanted}}
-    keep, now = RUN_DAYS * DAY_MS, int(workspace.now().timestamp() * 1000)
+    days = to_days(workspace.project.retention.pins)
+    keep, now = days * DAY_MS, int(workspace.now().timestamp() * 1000)
     made = [
         workspace.engines.pins.create(table, snapshot, tag, keep_ms=keep, now_ms=now)
         for (table, tag), snapshot in wanted.items()

@@ -9,9 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errata.errors import TransformFailed
+
+if TYPE_CHECKING:
+    from errata.model.product.reconstruction import Reconstruction
 
 
 class Mode(StrEnum):
@@ -42,6 +45,9 @@ class Context:
     _stamp: Callable[..., Any] | None = None
     _quarantine: Callable[..., Any] | None = None
     _emit: Callable[..., Any] | None = None
+    reconstruction: Reconstruction | None = None  # rules of the product for events that were never recorded
+    _recorded: Callable[[], Any] | None = None
+    _cut: Callable[[Any], Any] | None = None
 
     def deterministic_id(self, *columns: str) -> Any:
         """A column computed from these columns alone, so it is equal in every run and retry."""
@@ -67,6 +73,22 @@ class Context:
                 hint="errata.live_context(…, quarantine=function of rows and reason)",
             )
         return self._quarantine(frame, condition, reason, of)
+
+    def recorded(self) -> Any:
+        """Events that the target has and no run rebuilt, of these partitions and those around them.
+
+        They are read where the publication starts from: late rows of a live job are there, or the run is refused or
+        computed again.
+        """
+        if self._recorded is None:
+            raise TransformFailed("recorded needs a run of a product with reconstruct:; this context was made without")
+        return self._recorded()
+
+    def cut(self, frame: Any) -> Any:
+        """The rows of the frame in the partitions that this call may produce."""
+        if self._cut is None:
+            raise TransformFailed("cut needs a Spark session; this context was made without one")
+        return self._cut(frame)
 
     def emit(self, sink: str, frame: Any) -> None:
         """Send rows to a sink of the product, beside the output.

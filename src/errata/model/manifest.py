@@ -8,18 +8,24 @@ same state gives the same manifest. ``as_of`` is the newest timestamp in the pin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from errata.canonical import LEFT_OUT, digest_of
 from errata.model.approval import ApprovalRules
+from errata.model.change_log.log_pin import LogPin
+from errata.model.cluster.seal import SealedCluster
 from errata.model.copy.repair import CopyRepair
 from errata.model.graph.read_rule import Window, rule_of_pin
+from errata.model.kafka.declaration import RecordValue
+from errata.model.kafka.topic_range import TopicPin
 from errata.model.kind import find_kind
 from errata.model.partition import Grain
 from errata.model.product import Check, Comparison, Control, Distribution, Late, Limits, Publish, Reconciliation
 from errata.model.product.eras import Era, RowLimits, RowRule
+from errata.model.product.erasure import ErasurePin
+from errata.model.product.reconstruction import Reconstruction
 from errata.model.product.sinks import Sink
 
 FORMAT = "errata.manifest/1"
@@ -40,8 +46,10 @@ class SourceFile:
 
     path: str
     size: int
-    version: str  # "mtime:<ns>" or "etag:<…>"
+    version: str  # "mtime:<ns>", "etag:<…>" or "sha256:<…>"
     schema: int = 0  # index into the input's schemas, if schemas were read
+    # of a recorded file: the first and the last partition that its rows can be in; None: any
+    span: tuple[str, str] | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +76,8 @@ class InputPin:
     """One input as the run will read it."""
 
     name: str
-    kind: str  # table | files
-    location: str  # table identifier or file pattern
+    kind: str  # table | files | kafka
+    location: str  # table identifier, file pattern or topic
     partition: str | None
     column_type: str | None  # date | timestamp | timestamptz | string | int | long, of the partition column
     lookback: int  # in partitions of the product's grain; 0 if there is a window
@@ -82,7 +90,7 @@ class InputPin:
     reference: str | None = None
     snapshot_id: str | None = None
     table_uuid: str | None = None
-    files_part: str | None = None  # digest of {partition: [SourceFile…]}
+    files_part: str | None = None  # digest of {partition: [SourceFile…]}; of a topic: {partition: [OffsetRange…]}
     own: bool = False  # the target itself: partitions staged by this run first, then the base
     columns: Mapping[str, str] = field(default_factory=dict)  # columns that the transform sees; empty: unchanged
     eras: tuple[Era, ...] = ()
@@ -94,6 +102,16 @@ class InputPin:
     window: Window | None = field(default=None, metadata=LEFT_OUT)  # of an input with other partitions than the product
     # where partitions read different snapshots; ``snapshot_id`` is then the newest of them
     snapshots: tuple[SnapshotSpan, ...] = field(default=(), metadata=LEFT_OUT)
+    recording: str | None = field(default=None, metadata=LEFT_OUT)  # the source whose recorded files are read
+    topic: TopicPin | None = field(default=None, metadata=LEFT_OUT)  # of an input in Kafka
+    value: RecordValue | None = field(default=None, metadata=LEFT_OUT)  # of a recorded topic: what its values hold
+    log: LogPin | None = field(default=None, metadata=LEFT_OUT)  # of an input by change data capture
+    # the input whose transactions end in these messages; the transform does not see them
+    transactions_of: str | None = field(default=None, metadata=LEFT_OUT)
+    subjects: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)  # rows of erased subjects are not read
+    masks: Mapping[str, str] = field(default_factory=dict, metadata=LEFT_OUT)  # column → how its values are masked
+    # rows belong to several partitions, or are read at several snapshots, so that no partition can account for them
+    uncounted: bool = field(default=False, metadata=LEFT_OUT)
 
     @property
     def snapshot_ids(self) -> tuple[str, ...]:
@@ -102,9 +120,19 @@ class InputPin:
         return tuple(dict.fromkeys(every))
 
     @property
+    def is_message_log(self) -> bool:
+        """Whether all its messages are read for every partition."""
+        return self.log is not None or self.transactions_of is not None
+
+    @property
     def is_screened(self) -> bool:
-        """Whether rows may be removed before the transform sees them."""
-        return bool(self.columns or self.row_rules)
+        """Whether rows may be removed or changed before the transform sees them."""
+        return bool(self.columns or self.row_rules or self.subjects or self.masks)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether every row is accounted for: used, quarantined or suppressed."""
+        return self.is_screened and not self.uncounted
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +215,13 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """Source of the rows of a restore: the target itself at an older snapshot."""
+    """Source of the rows of a restore: the target itself at an older snapshot, another table, or recorded rows."""
 
-    snapshot_id: str
-    at: str  # when it was main's snapshot
-    asked: str  # as the requester named it: a snapshot, a tag or a time
+    snapshot_id: str  # empty for recorded rows
+    at: str  # when it was main's snapshot, or when the newest rows were recorded
+    asked: str  # as the requester named it: a snapshot, a tag or a time, or what it is restored from
     columns: Mapping[str, str]  # current name → name at that snapshot; others were added later and are NULL
+    origin: str = field(default="", metadata=LEFT_OUT)  # another table, or recording:SOURCE; empty: the target
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,16 +278,37 @@ class Manifest:
     late: Late | None = field(default=None, metadata=LEFT_OUT)  # what the product does about late data
     sinks: Mapping[str, Sink] = field(default_factory=dict, metadata=LEFT_OUT)  # and what this run does with each
     repairs: tuple[CopyRepair, ...] = field(default=(), metadata=LEFT_OUT)  # of copies; main is not changed
+    reconstruct: Reconstruction | None = field(default=None, metadata=LEFT_OUT)  # rules for missing events
+    made_from: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata=LEFT_OUT)  # column → INPUT.COLUMN
     campaign: str | None = field(default=None, metadata=LEFT_OUT)  # digest of the campaign that it is a member of
+    erasure: ErasurePin | None = field(default=None, metadata=LEFT_OUT)  # the list of erased subjects
+    clusters: tuple[SealedCluster, ...] = field(default=(), metadata=LEFT_OUT)  # on which workers may be started
 
     @property
     def changes_table(self) -> bool:
         """Whether the run may change its table; one that may not needs no approval and is never published."""
         return find_kind(self.kind).changes_table
 
+    @property
+    def leaves_out_prior_rows(self) -> bool:
+        """Whether a merge starts from the target's rows without those of erased subjects."""
+        return self.publish.merge is not None and self.erasure is not None and bool(self.erasure.columns)
+
     def has_override(self, rule: str) -> bool:
         """Whether a named person set this rule aside when the run was planned."""
         return any(override.rule == rule for override in self.overrides)
+
+
+def find_transactions_pin(pin: InputPin, inputs: Sequence[InputPin]) -> InputPin:
+    """The input with the ends of the transactions of a change log."""
+    assert pin.log is not None  # noqa: S101 - only such inputs have one
+    return next(one for one in inputs if one.name == pin.log.transactions)
+
+
+def list_read_parts(pin: InputPin, inputs: Sequence[InputPin]) -> tuple[str, ...]:
+    """Digests of the manifest parts that reading an input needs."""
+    read = (pin, find_transactions_pin(pin, inputs)) if pin.log is not None else (pin,)
+    return tuple(one.files_part for one in read if one.files_part)
 
 
 def list_divisible_inputs(manifest: Manifest) -> list[InputPin]:
@@ -269,6 +319,13 @@ def list_divisible_inputs(manifest: Manifest) -> list[InputPin]:
         for pin in manifest.inputs
         if pin.partition is not None and not pin.own and not rule_of_pin(pin, grain).is_wider
     ]
+
+
+def with_list_at(manifest: Manifest, snapshot_id: str | None) -> Manifest:
+    """The manifest for a reading of the list of erased subjects at this snapshot."""
+    if manifest.erasure is None or snapshot_id is None:
+        return manifest
+    return replace(manifest, erasure=replace(manifest.erasure, snapshot_id=snapshot_id))
 
 
 def find_new_partitions(manifest: Manifest) -> tuple[str, ...]:

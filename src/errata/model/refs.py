@@ -157,6 +157,15 @@ def quarantine_table(table: str, run_id: str) -> str:
     return f"{table.rpartition('.')[0]}.{PREFIX}quarantine_{run_id.replace('-', '_')}"
 
 
+def emitted_table(table: str, run_id: str) -> str:
+    """Table next to the target that keeps the rows a run emits for topics, until they are sent.
+
+    >>> emitted_table("lake.fin.daily", "bf-20260214-daily-7f3a21c0")
+    'lake.fin.errata_emitted_bf_20260214_daily_7f3a21c0'
+    """
+    return f"{table.rpartition('.')[0]}.{PREFIX}emitted_{run_id.replace('-', '_')}"
+
+
 def shadow_table(table: str, product: str, digest: str) -> str:
     """Table next to the target that receives staged files the target cannot take; one per manifest.
 

@@ -52,8 +52,9 @@ RUN_MOVES: dict[RunState, frozenset[RunState]] = {
     S.FAILED: frozenset({S.RUNNING}) | _STOP,
     # back to running: partitions that live jobs wrote meanwhile are recomputed
     S.STAGED: JUDGED | ANSWERED | {S.RUNNING} | _STOP,
-    S.REJECTED: JUDGED | _STOP,
-    S.NEEDS_ACCEPTANCE: JUDGED | _STOP,
+    # back to running: someone was erased whose rows were used
+    S.REJECTED: JUDGED | {S.RUNNING} | _STOP,
+    S.NEEDS_ACCEPTANCE: JUDGED | {S.RUNNING} | _STOP,
     S.VALIDATED: frozenset({S.PUBLISHING, S.REJECTED, S.NEEDS_ACCEPTANCE, S.RUNNING}) | _STOP,
     # another wave may be judged, or computed again, while one is published
     S.PUBLISHING: frozenset({S.PUBLISHED, S.PART_PUBLISHED, S.STAGED, S.RUNNING}) | JUDGED,

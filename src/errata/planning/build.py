@@ -11,12 +11,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from errata.canonical import canonical_bytes, sha256
+from errata.model.cluster.seal import seal_clusters
 from errata.model.consumer.effect import StreamState
 from errata.model.copy.repair import CopyRepair
+from errata.model.duration import to_days
 from errata.model.graph.read_rule import rule_of_input
 from errata.model.kind import RECONCILE, find_kind
-from errata.model.manifest import FORMAT, Chunk, Code, Estimate, Manifest
+from errata.model.manifest import FORMAT, Chunk, Code, Estimate, Manifest, Restored
 from errata.model.product import Input, Product, Project, Publish
+from errata.model.product.erasure import ErasurePin
 from errata.model.refs import shadow_table
 from errata.model.side_tables import build_create_statements
 from errata.model.waves import group_into_waves, split_into_waves
@@ -25,9 +28,10 @@ from errata.planning.deadline import evaluate_deadline, parse_deadline
 from errata.planning.estimate import Rates, Work, count_worker_cores, derive_rates, estimate_run
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.guardrails import check_guardrails, is_refused, list_used_overrides
+from errata.planning.inputs.restore_origin import RestoreOrigin, build_origin_record
 from errata.planning.packing import MAX_PARTITIONS, compute_chunk_bytes, order_partitions, pack_chunks
 from errata.planning.pins import build_input_pin, build_target_pin, find_as_of
-from errata.planning.plan_context import PlanContext, Trial
+from errata.planning.plan_context import PlanContext, SealedRules, Trial
 from errata.planning.request import (
     Request,
     refuse_other_spellings,
@@ -35,7 +39,7 @@ from errata.planning.request import (
     resolve_order,
     resolve_partitions,
 )
-from errata.planning.restore import build_restored
+from errata.planning.restore import INPUT, build_restored
 from errata.planning.shared_files import find_partition_unit
 from errata.ports.tables import ActiveRun, InputState, PartitionSize, PastRun, PastTarget, TargetState
 from errata.views import DeadlineView
@@ -97,10 +101,13 @@ def build_plan(
     history: Sequence[PastRun] = (),
     beside: Mapping[str, tuple[str, ...] | None] | None = None,
     held: PastTarget | None = None,
+    origin: RestoreOrigin | None = None,
     trial: Trial | None = None,
+    sealed_rules: Sequence[SealedRules] = (),
     streams: Mapping[str, StreamState] | None = None,
     repairs: Sequence[CopyRepair] = (),
     repaired: Mapping[str, bytes] | None = None,
+    erasure: ErasurePin | None = None,
 ) -> Plan:
     """Check a request against the guardrails and, unless one refuses, seal its manifest."""
     by = parse_deadline(request.deadline, now) if request.deadline else None
@@ -112,10 +119,12 @@ def build_plan(
     work, expected = _estimate_chunks(project, product, chunks, inputs, rates, cores)
     world = PlanContext(
         request, product, project.limits, partitions, target, inputs, code, expected, now,
-        beside=beside or {}, held=held, core_hour_usd=project.core_hour_usd, unknown_runs=unknown_runs,
-        is_first_run=is_first_run, trial=trial, consumers=project.list_consumers(product.name),
-        streams=streams or {}, repairs=repairs,
-        waves=[wave.partitions for wave in group_into_waves(product.target.grain, chunks)],
+        kept_days=min(to_days(project.retention.pins), to_days(project.retention.staged)),
+        beside=beside or {}, held=held, origin=origin, core_hour_usd=project.core_hour_usd, unknown_runs=unknown_runs,
+        is_first_run=is_first_run, trial=trial, sealed_rules=sealed_rules,
+        consumers=project.list_consumers(product.name), streams=streams or {}, repairs=repairs,
+        sources=tuple(project.sources.values()),
+        waves=[wave.partitions for wave in group_into_waves(product.target.grain, chunks)], erasure=erasure,
     )  # fmt: skip
     parts: dict[str, bytes] = dict(repaired or {})
     if request.kind == RECONCILE or world.kind.only_copies:
@@ -183,6 +192,12 @@ def _measure_partitions(
         rows, size, files = (sum(getattr(part, what) for part in parts) for what in ("rows", "bytes", "files"))
         sizes[name] = PartitionSize(rows, size, files)
     return sizes
+
+
+def _build_restored(world: PlanContext) -> Restored | None:
+    if world.origin is not None:
+        return build_origin_record(world.origin, world.inputs[INPUT])
+    return build_restored(world.held, world.request.restore or "") if world.held else None
 
 
 def _check_and_seal(
@@ -332,9 +347,11 @@ def _build_manifest(
         control=product.control,
         distribution=product.distribution,
         late=product.late,
+        reconstruct=product.reconstruct,
         sinks={name: replace(sink, backfill=sink.decision) for name, sink in sorted(product.sinks.items())},
         row_limits=product.row_limits,
         lineage_columns=product.lineage_columns,
+        made_from=product.made_from,
         consumers=tuple(one.name for one in project.list_consumers(product.name)),
         rollback_window=product.rollback_window,
         supersedes=request.supersede,
@@ -344,9 +361,11 @@ def _build_manifest(
         classified=product.classified,
         approval=product.approval,
         manual=product.manual,
-        restored=build_restored(world.held, request.restore or "") if world.held else None,
+        restored=_build_restored(world),
         publish=_build_publish(world),
         repairs=tuple(world.repairs),
+        erasure=world.erasure,
+        clusters=seal_clusters(project.clusters),
     )
 
 

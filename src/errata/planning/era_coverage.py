@@ -75,6 +75,10 @@ def _list_columns(source: Input, facts: InputState, partition_type: str | None) 
 
 def _iterate_files(facts: InputState, asked: Sequence[str]) -> Iterator[tuple[str, str, int]]:
     """Yield (partition, file or table, schema number) for everything that is read."""
+    if facts.log is not None:
+        for number, schema in enumerate(facts.schemas):
+            yield WHOLE, f"{facts.location}, rows with the columns {', '.join(list(schema)[:_COLUMNS])}", number
+        return
     if facts.files is not None:
         for partition, files in facts.files.items():
             for file in files:

@@ -155,7 +155,7 @@ def estimate_run(work: Work, cores: int, core_hour_usd: str, rates: Rates) -> Es
     fast, slow = rates.core_seconds(work)
     serial = START_SECONDS + work.jobs * JOB_SECONDS
     low, high = ceil(serial + fast / cores), ceil(serial + slow / cores)
-    unknown = "" if work.rows_known else "; rows unknown, source files are not opened"
+    unknown = "" if work.rows_known else "; rows are not known exactly before they are read"
     return Estimate(
         work.rows,
         work.bytes,

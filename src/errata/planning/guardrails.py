@@ -19,12 +19,16 @@ from errata.model.side_tables import is_side_table_mode
 from errata.model.table import ROW_LINEAGE
 from errata.planning.consumer_rules import CONSUMERS, STREAMS, check_consumers, check_streaming_readers
 from errata.planning.guardrail_result import GuardrailResult
+from errata.planning.inputs.change_log_rules import RULE, check_change_logs
 from errata.planning.inputs.completeness import check_waiting
+from errata.planning.inputs.privacy_rules import PRIVACY, check_privacy
+from errata.planning.inputs.rebuild_rules import RULE_VERSIONS, check_rule_versions
 from errata.planning.inputs.references import check_references
+from errata.planning.inputs.restore_origin import check_origin
 from errata.planning.kinds import PROTECTING_RULES, check_kind
 from errata.planning.plan_context import PlanContext
 from errata.planning.request import RULES
-from errata.planning.restore import check_restore
+from errata.planning.restore import INPUT, check_restore
 from errata.planning.schema import find_new_columns, find_schema_problems, find_side_table_problems
 from errata.planning.shared_files import check_rewrite
 from errata.planning.source_rules import check_empty, check_source_missing, check_source_retention
@@ -156,9 +160,12 @@ def _check_append(world: PlanContext) -> Iterator[GuardrailResult]:
 
 
 def _check_restore_rule(world: PlanContext) -> Iterator[GuardrailResult]:
+    if world.origin is not None:
+        yield from check_origin(world.origin, world.inputs[INPUT], world.product.target.grain, world.partitions)
     if world.held is not None:
         look = (f"errata history {world.target.table} {world.partitions[0]}",)
-        for result in check_restore(world.held, world.product.target.grain, world.partitions):
+        target = world.product.target
+        for result in check_restore(world.held, target.grain, world.partitions, target.subjects):
             yield replace(result, look=look) if result.level == "refuse" else result
 
 
@@ -166,9 +173,13 @@ def _check_cap(
     rule: str, found: Decimal | int, most: Decimal | int | None, unit: str, *, is_known: bool = True
 ) -> GuardrailResult:
     if most is None:
-        return GuardrailResult(rule, "ok", f"{found:,}{unit}; no limit set" if is_known else "unknown; no limit set")
+        return GuardrailResult(
+            rule,
+            "ok",
+            f"{found:,}{unit}; no limit set" if is_known else "not known exactly before they are read; no limit set",
+        )
     if not is_known:
-        return GuardrailResult(rule, "warn", f"unknown, source files are not opened; the limit is {most:,}{unit}")
+        return GuardrailResult(rule, "warn", f"not known exactly before they are read; the limit is {most:,}{unit}")
     if found > most:
         look = (f"plan fewer partitions at a time; limits.{_LIMITS[rule]} in errata.yaml is the limit",)
         return GuardrailResult(rule, "refuse", f"{found:,}{unit} estimated; the limit is {most:,}{unit}", look=look)
@@ -283,12 +294,15 @@ _RULES: dict[str, Callable[[PlanContext], Iterator[GuardrailResult]]] = {
     "locked": _check_locked,
     "source-missing": check_source_missing,
     "source-retention": check_source_retention,
+    RULE: check_change_logs,
+    PRIVACY: check_privacy,
     "empty": check_empty,
     "waiting": check_waiting,
     "overlap": _check_overlap,
     "ledger": _check_ledger,
     "append": _check_append,
     "reference": check_references,
+    RULE_VERSIONS: check_rule_versions,
     "restore": _check_restore_rule,
     "rows": _check_rows,
     "bytes": _check_bytes,

@@ -22,7 +22,8 @@ def with_row_rules(product: Product, inputs: Mapping[str, InputState]) -> Produc
     def ready(source: Input) -> Input:
         types = _find_column_types(source, inputs[source.name])
         rules = (
-            replace(rule, sql=row_rule_sql(rule, source.name, types, product.target.subjects)) for rule in source.rows
+            replace(rule, sql=row_rule_sql(rule, source.name, types, {*product.target.subjects, *source.subjects}))
+            for rule in source.rows
         )
         return replace(source, rows=tuple(rules))
 

@@ -14,6 +14,7 @@ from errata.errors import PlanRefused
 from errata.gate.rules.rule_check import list_rule_inputs
 from errata.model.kind import ATTEST, BOOTSTRAP, MIGRATE, RECONCILE, RECONSTRUCT, REPLAY
 from errata.model.product import Input, Product, Publish
+from errata.model.recording.declaration import name_recording
 from errata.model.side_tables import is_side_table_mode
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.plan_context import PlanContext
@@ -56,18 +57,21 @@ def refuse_unfit_kind(request: Request, product: Product) -> None:
         names = ", ".join(source.name for source in list_sources(product)) or "none"
         raise _kind_error(
             request,
-            "expected exactly one input that is another table with a partition column, whose rows the target takes "
-            f"over; found {names}",
+            "expected exactly one input that is another table or a recording, with a partition column, whose rows the "
+            f"target takes over; found {names}",
             f'to compute the target from these inputs: errata plan {product.name} … --kind backfill --reason "…"',
         )
 
 
 def list_sources(product: Product) -> tuple[Input, ...]:
-    """Inputs that a migration could take rows over from: other tables, read by partition."""
+    """Inputs that a migration could take rows over from: other tables and recordings, read by partition."""
     return tuple(
         source
         for source in product.inputs
-        if source.table and source.partition and not source.own and source.table != product.target.table
+        if (source.table or source.recording)
+        and source.partition
+        and not source.own
+        and source.table != product.target.table
     )
 
 
@@ -81,7 +85,7 @@ def to_reconcile_product(product: Product) -> Product:
     """The product with the rules on main as it is, and with the inputs that these rules read."""
     judged = replace(
         product, target=replace(product.target, add_columns={}), compare=(), row_limits=(), publish=Publish(),
-        prove_determinism=0,
+        prove_determinism=0, reconstruct=None,
     )  # fmt: skip
     used = list_rule_inputs(judged)
     return replace(judged, inputs=tuple(source for source in product.inputs if source.name in used))
@@ -91,7 +95,7 @@ def to_repair_product(product: Product) -> Product:
     """The product without everything that computes or judges rows."""
     return replace(
         product, target=replace(product.target, add_columns={}), inputs=(), checks=(), reconcile=(), compare=(),
-        control=(), row_limits=(), distribution=(), publish=Publish(), prove_determinism=0,
+        control=(), row_limits=(), distribution=(), publish=Publish(), prove_determinism=0, reconstruct=None,
     )  # fmt: skip
 
 
@@ -131,7 +135,8 @@ def _check_checking_kind(world: PlanContext) -> Iterator[GuardrailResult]:
 def _check_repairs(world: PlanContext) -> Iterator[GuardrailResult]:
     """Refuse a repair of nothing; otherwise name what is replaced."""
     if not world.repairs:
-        text = "no copy differs from what is accepted in these partitions: there is nothing to repair"
+        text = "there is nothing to repair: no copy differs from what is accepted in these partitions"
+        text += "; what only a baseline covers has nothing accepted to go back to"
         look = (f"errata copies check {world.product.name}",)
         yield GuardrailResult("kind", "refuse", text, final=True, look=look)
     for one in world.repairs:
@@ -156,7 +161,9 @@ def _check_bootstrap(world: PlanContext) -> GuardrailResult:
 
 def _check_migration(world: PlanContext) -> GuardrailResult:
     (source,) = list_sources(world.product)
-    found = {name: kind for schema in world.inputs[source.name].schemas for name, kind in schema.items()}
+    where = source.table or name_recording(source.recording)
+    schemas = [source.columns] if source.recording else world.inputs[source.name].schemas
+    found = {name: kind for schema in schemas for name, kind in schema.items()}
     wanted = {
         column.name: column.type for column in world.target.columns if column.name not in world.product.lineage_columns
     }
@@ -167,9 +174,9 @@ def _check_migration(world: PlanContext) -> GuardrailResult:
         if found.get(name, kind) != kind
     ]
     if not wrong:
-        return GuardrailResult("kind", "ok", f"migrate: the gate compares every row with {source.table}")
+        return GuardrailResult("kind", "ok", f"migrate: the gate compares every row with {where}")
     more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-    text = f"migrate compares every row with {source.table}, and cannot: {'; '.join(wrong[:_SHOWN])}{more}"
+    text = f"migrate compares every row with {where}, and cannot: {'; '.join(wrong[:_SHOWN])}{more}"
     look = ("an override leaves the comparison out; rules under reconcile: can take its place",)
     return GuardrailResult("kind", "refuse", text, look=look)
 
@@ -184,6 +191,9 @@ def _check_references(world: PlanContext) -> GuardrailResult:
         )
         return GuardrailResult("kind", "refuse", text, look=look)
     told = f"{', '.join(one.name for one in read)} as recorded then" if read else "no reference data is read"
+    if rules := world.product.reconstruct:
+        names = ", ".join(f"{rule.name} {rule.version} ({rule.source})" for rule in rules.rules)
+        told = f"missing events by {names}; recorded ones stay as they are; {told}"
     return GuardrailResult("kind", "ok", f"reconstruct: {told}")
 
 

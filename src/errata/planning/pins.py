@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from errata.canonical import canonical_bytes, sha256
+from errata.model.change_log.log_pin import LogPin, build_log_pin
 from errata.model.duration import count_steps
 from errata.model.graph.read_rule import find_window, rule_of_input
+from errata.model.kafka.topic_range import TopicPin, merge_ranges
 from errata.model.manifest import InputPin, TargetPin
 from errata.model.partition import EPOCH, WHOLE, Grain
 from errata.model.product import Input, Product
@@ -84,7 +86,7 @@ def build_input_pin(world: PlanContext, source: Input, facts: InputState, parts:
         version=source.version,
         snapshot_id=facts.snapshot_id,
         table_uuid=facts.table_uuid,
-        files_part=_add_part(parts, facts.files) if facts.files is not None else None,
+        files_part=None if (listed := _list_parts(facts)) is None else _add_part(parts, listed),
         own=source.own,
         columns=proof.columns,
         eras=source.eras,
@@ -94,7 +96,34 @@ def build_input_pin(world: PlanContext, source: Input, facts: InputState, parts:
         row_rules=source.rows,
         snapshots=build_spans(grain, facts),
         window=window,
+        recording=source.recording,
+        topic=_build_topic_pin(source, facts),
+        value=source.value,
+        log=_build_log_pin(world, source, facts),
+        transactions_of=source.transactions_of,
+        subjects=source.subjects,
+        masks=source.policy.mask,
+        uncounted=bool(source.subjects or source.policy.mask)
+        and (source.own or rule.is_wider or source.has_own_snapshots),
     )
+
+
+def _build_log_pin(world: PlanContext, source: Input, facts: InputState) -> LogPin | None:
+    if source.cdc is None or facts.log is None:
+        return None
+    ends = next(one for one in world.product.inputs if one.transactions_of == source.name)
+    return build_log_pin(source.cdc, ends.name, facts.log)
+
+
+def _build_topic_pin(source: Input, facts: InputState) -> TopicPin | None:
+    if source.kafka is None or facts.topic is None:
+        return None
+    topic, ranges = facts.topic, merge_ranges((facts.offsets or {}).values())
+    return TopicPin(source.kafka, topic.topic_id, len(topic.logs), topic.clock, ranges)
+
+
+def _list_parts(facts: InputState) -> object:
+    return facts.offsets if facts.offsets is not None else facts.files
 
 
 def _looks(source: Input) -> tuple[str, str]:

@@ -38,6 +38,7 @@ def format_plan_command(
     given = {
         "--kind": request.kind if request.kind != "restate" else None,
         "--restore": request.restore,
+        "--restore-from": request.restore_from,
         "--order": request.order,
         "--canary": str(request.canary) if request.canary else None,
         "--prove-determinism": str(request.prove_determinism) if request.prove_determinism else None,

@@ -31,12 +31,15 @@ RULES = (
     "locked",
     "source-missing",
     "source-retention",
+    "change-log",
+    "privacy",
     "empty",
     "waiting",
     "overlap",
     "ledger",
     "append",
     "reference",
+    "rule-versions",
     "restore",
     "rows",
     "bytes",
@@ -69,6 +72,7 @@ class Request:
     prove_determinism: int = 0  # number of sample chunks to compute twice
     deadline: str | None = None  # only a question, never part of the manifest
     restore: str | None = None  # the snapshot, tag or time whose rows are put back
+    restore_from: str | None = None  # a table, copy or source whose rows are put back, in place of the target's own
     copies: tuple[str, ...] | None = None  # names of copies to repair; empty: all that differ
     expected_rows: str | None = None  # of the whole run; in place of the product's policy
 
@@ -78,10 +82,12 @@ class Request:
             _require_known("order", self.order, ORDERS)
         for override in self.overrides:
             _require_known("override", override.rule, RULES)
-        if (self.kind == "restore") != (self.restore is not None):
+        is_restore = self.restore is not None or self.restore_from is not None
+        if (self.kind == "restore") != is_restore:
             raise _usage_error(
-                f"kind {self.kind} {'with' if self.restore else 'without'} --restore was refused; expected both or "
-                "neither: a restore puts back what the table held at a snapshot, a tag or a time",
+                f"kind {self.kind} {'with' if is_restore else 'without'} --restore was refused; expected both or "
+                "neither: a restore puts back what the table held at a snapshot, a tag or a time, or what "
+                "--restore-from holds",
                 hint="errata history TABLE PARTITION shows what there is",
             )
         if (self.kind == REPAIR_COPIES) != (self.copies is not None):

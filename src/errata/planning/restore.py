@@ -6,7 +6,7 @@ output (checks, comparisons, controls) do. Rows come back as they were, lineage 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -27,10 +27,11 @@ _SHOWN = 8
 _COMPACTION = "replace"
 
 
-def to_restore_product(product: Product) -> Product:
+def to_restore_product(product: Product, columns: Mapping[str, str]) -> Product:
     """The product with the old snapshot as its only input and without the rules that need its own inputs.
 
-    Readers get the rows as in any other run, but modes append and merge become a replacement of partitions.
+    Readers get the rows as in any other run, but modes append and merge become a replacement of partitions. Rows of
+    erased subjects are left out; ``columns`` are the target's and their names in what is restored.
     """
     publish = product.publish
     if publish.mode in _COMPUTED:
@@ -39,9 +40,18 @@ def to_restore_product(product: Product) -> Product:
         # recomputing on top of a live write makes no sense here: the old snapshot has no rows for it
         publish = replace(publish, on_live_write="conflict")
     target = replace(product.target, add_columns={})
-    source = Input(INPUT, table=target.table, partition=target.column)
+    # as the snapshot names them; one that it lacks is a problem of the plan
+    subjects = tuple(columns.get(name, name) for name in target.subjects)
+    source = Input(INPUT, table=target.table, partition=target.column, subjects=subjects)
     return replace(
-        product, target=target, inputs=(source,), reconcile=(), row_limits=(), publish=publish, prove_determinism=0
+        product,
+        target=target,
+        inputs=(source,),
+        reconcile=(),
+        row_limits=(),
+        publish=publish,
+        prove_determinism=0,
+        reconstruct=None,
     )
 
 
@@ -70,14 +80,21 @@ def strip_code(code: Code, call: str = NOTHING_RUNS) -> Code:
 
 def build_restored(held: PastTarget, asked: str) -> Restored:
     """The manifest's record of what is restored."""
-    return Restored(held.snapshot_id, _format_instant(held.at_ms), asked, held.columns)
+    return Restored(held.snapshot_id, format_instant(held.at_ms), asked, held.columns)
 
 
-def check_restore(held: PastTarget, grain: Grain, partitions: Sequence[str]) -> Iterator[GuardrailResult]:
+def check_restore(
+    held: PastTarget, grain: Grain, partitions: Sequence[str], subjects: Sequence[str] = ()
+) -> Iterator[GuardrailResult]:
     """Why the old snapshot cannot be restored, or else the later writers whose changes the restore drops."""
-    for problem in held.problems:
+    unnamed = [name for name in subjects if name not in held.columns]
+    problems = [*held.problems]
+    if unnamed:
+        told = f"snapshot {held.snapshot_id} lacks {', '.join(unnamed)}, which identify subjects"
+        problems.append(f"{told}, so that rows of erased subjects in it cannot be found")
+    for problem in problems:
         yield GuardrailResult("restore", "refuse", problem, final=True)
-    if held.problems:
+    if problems:
         return
     writes = [commit for commit in held.since.commits if commit.operation != _COMPACTION]
     written = {name for commit in writes for name in _list_touched(commit, partitions)}
@@ -89,7 +106,7 @@ def check_restore(held: PastTarget, grain: Grain, partitions: Sequence[str]) -> 
         if level == "refuse":
             return
     yield GuardrailResult(
-        "restore", "ok", f"as main was at snapshot {held.snapshot_id}, {format_moment(_format_instant(held.at_ms))} UTC"
+        "restore", "ok", f"as main was at snapshot {held.snapshot_id}, {format_moment(format_instant(held.at_ms))} UTC"
     )
     for commit in writes[:_SHOWN]:
         yield GuardrailResult("restore", "warn", f"removes {_describe_commit(commit, grain, partitions)}")
@@ -102,7 +119,7 @@ def check_restore(held: PastTarget, grain: Grain, partitions: Sequence[str]) -> 
 
 def _describe_commit(commit: Commit, grain: Grain, partitions: Sequence[str]) -> str:
     where = format_ranges(grain, _list_touched(commit, partitions), _SHOWN)
-    what = f"snapshot {commit.snapshot_id} ({commit.operation}, {format_moment(_format_instant(commit.at_ms))} UTC)"
+    what = f"snapshot {commit.snapshot_id} ({commit.operation}, {format_moment(format_instant(commit.at_ms))} UTC)"
     if run := commit.summary.get("errata.run"):
         kind = "rollback" if commit.summary.get("errata.kind") == "rollback" else "publication"
         return f"a {kind} of {run} in {where}: {what}"
@@ -113,5 +130,6 @@ def _list_touched(commit: Commit, partitions: Sequence[str]) -> list[str]:
     return [name for name in partitions if commit.touches_everything or name in commit.touched]
 
 
-def _format_instant(at_ms: int) -> str:
+def format_instant(at_ms: int) -> str:
+    """A time of the catalog as the manifest has it."""
     return (EPOCH + timedelta(milliseconds=at_ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")

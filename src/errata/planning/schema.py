@@ -14,6 +14,7 @@ from errata.model.product import INEXACT, Product, Target
 from errata.model.side_tables import VERSION_COLUMNS, list_side_table_columns
 from errata.model.types import PARTITION_TYPES
 from errata.planning.era_coverage import check_coverage
+from errata.planning.inputs.rebuild_rules import find_origin_problems
 from errata.planning.shared_files import find_partition_unit, format_spec
 from errata.ports.tables import InputState, TargetState
 
@@ -31,6 +32,7 @@ def find_schema_problems(
             product, target, types | {new.name: new.type for new in find_new_columns(product.target, target)}
         ),
         *_find_added_problems(product.target, target, types),
+        *find_origin_problems(product, target.table, {**product.target.add_columns, **types}),
         *_find_value_problems(target),
         *(facts.problem for facts in inputs.values() if facts.problem),
         *_find_coverage_problems(product, target, inputs, partitions),

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from errata.model.duration import to_seconds
 from errata.model.graph.read_rule import ReadRule, rule_of_input
 from errata.model.partition import NULL
-from errata.model.refs import RUN_DAYS
 from errata.model.waves import split_into_waves
 from errata.planning.guardrail_result import GuardrailResult
+from errata.planning.inputs.topic_rules import check_topics
 from errata.planning.plan_context import PlanContext
 from errata.planning.request import resolve_order
 from errata.ports.tables import InputState
@@ -106,7 +106,9 @@ def check_source_retention(world: PlanContext) -> Iterator[GuardrailResult]:
             folded = world.folded(gone, found.rule.input_grain)
             text = f"{facts.name} begins at {oldest}; {folded} are older: retention has probably passed"
             yield GuardrailResult("source-retention", "warn", text)
-    if not passed:
+    refused = list(check_topics(world))
+    yield from refused
+    if not passed and not refused:
         yield GuardrailResult("source-retention", "ok", "every source reaches back far enough")
     yield from _check_schedule(world)
 
@@ -119,13 +121,13 @@ def _check_schedule(world: PlanContext) -> Iterator[GuardrailResult]:
     order = resolve_order(world.request, world.product)
     waves = split_into_waves(settings, order, world.product.target.grain, world.partitions)
     pauses = (len(waves) - 1) * to_seconds(settings.pause)
-    most = RUN_DAYS * 86_400
+    most = world.kept_days * 86_400
     if pauses + world.estimate.seconds_high <= most:
         return
     computing = format_duration(world.estimate.seconds_high)
     text = (
         f"{len(waves):,} waves with {settings.pause} between them and up to {computing} of computing end after more "
-        f"than {RUN_DAYS} days, for which the run keeps what it reads"
+        f"than {world.kept_days} days, for which the run keeps what it reads"
     )
     look = ("larger waves, a shorter pause, or fewer partitions in one plan",)
     yield GuardrailResult("source-retention", "refuse", text, final=True, look=look)

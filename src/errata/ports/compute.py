@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from errata.model.table import DataFile
     from errata.ports.measure import Measurer
 
+ROWS_EMITTED = "rows_emitted"
+"""Counter of an attempt: rows kept for a topic, with the name of the sink after a colon."""
 TRIAL = "trial"
 """Snapshot name for a transform's output that was computed but never written to a table."""
 
@@ -76,7 +78,7 @@ class ChunkEngine(Protocol):
         """Classify an engine exception: storage, memory, a dead JVM, or something transient."""
 
     def cost(self, work: ChunkWork) -> Mapping[str, int]:
-        """Cost of the attempt's Spark jobs: jobs, tasks, core milliseconds, bytes read and shuffled."""
+        """Cost of the attempt: jobs, tasks, core milliseconds, bytes read and shuffled, milliseconds of its write."""
 
     def digests(self, work: ChunkWork, parallelism: int) -> Mapping[str, str]:
         """Content digest per partition of the transform's output, computed with this many tasks. Writes nothing."""

@@ -24,7 +24,8 @@ class LakeRows(Protocol):
     def batches(self, without: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         """The rows, once for each call. Columns have the names and the order of the copy, and the lake's types.
 
-        ``without`` are paths of files whose rows are left out, because they reach the warehouse in another way.
+        All batches have one schema, also if files have different writers. ``without`` are paths of files whose rows are
+        left out, because they reach the warehouse in another way.
         """
 
     def files(self) -> tuple[LakeFile, ...]:
@@ -145,6 +146,9 @@ class WarehouseCopies(Protocol):
 
     def drop_staging(self, copy: CopyTable, staging: str) -> None:
         """Drop a staging table if it exists."""
+
+    def count_subjects(self, copy: CopyTable, columns: Collection[str], ids: Collection[str]) -> int:
+        """Rows with one of these ids, as text, in one of these columns of the lake. Only reads."""
 
     def read_rows(self, copy: CopyTable, partitions: Collection[str]) -> list[dict[str, Any]]:
         """Rows of these partitions, by the names of the copy's columns; for comparisons of few rows."""

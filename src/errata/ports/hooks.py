@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol
@@ -53,8 +53,8 @@ class ProgressListener(Protocol):
     def prepare(self, text: str | None) -> None:
         """Show what has to be done before the first chunk; None when it is done."""
 
-    def advance(self, partitions: int, rows: int) -> None:
-        """Count an adopted chunk: its partitions and rows."""
+    def advance(self, partitions: Collection[str], rows: int) -> None:
+        """Note an adopted chunk: its partitions and rows. A partition that is computed again counts once."""
 
     def show(self, chunk_id: str, text: str | None) -> None:
         """Show what a chunk is doing; None when it has ended."""

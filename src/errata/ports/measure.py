@@ -24,6 +24,8 @@ ROWS_IN = "rows.in"
 ROWS_USED = "rows.used"
 CONTENT_A = "content.a"
 CONTENT_B = "content.b"
+LISTED = "__errata_listed"
+"""Column of a scan with ``subjects``: whether the subject of a row is on the list of erased subjects."""
 
 
 def input_scope(name: str) -> str:
@@ -132,6 +134,7 @@ class Scan:
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
     shares: Mapping[str, str] = field(default_factory=dict)  # column whose values are counted
     estimated: frozenset[str] = frozenset()  # aggregates that are not exact, such as quantiles
+    subjects: tuple[str, ...] = ()  # columns of ids; aggregates may ask for LISTED then
 
     @property
     def counts_rows_only(self) -> bool:

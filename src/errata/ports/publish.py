@@ -16,7 +16,8 @@ from errata.model.refs import STEP_DAYS
 
 if TYPE_CHECKING:
     from errata.model.manifest import NewColumn, TargetPin
-    from errata.model.table import DataFile, History, NewDelete, TableColumn, TableSchema
+    from errata.model.product.erasure import ErasurePin
+from errata.model.table import DataFile, History, NewDelete, TableColumn, TableSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +163,18 @@ class PublishTable(Protocol):
     def ensure_guard(self, target: TargetPin) -> tuple[str, bool]:
         """Create the guard unless it exists; returns its snapshot id and whether it was created."""
 
-    def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
+    def rewrite(
+        self,
+        target: TargetPin,
+        branch: str,
+        from_snapshot: str,
+        partitions: Sequence[str],
+        without: ErasurePin | None = None,
+    ) -> str:
         """Write the rows of these partitions, as of ``from_snapshot``, into new files on a guard-rooted branch.
 
-        Returns the snapshot that lists the files. Raises ``EngineError`` unless they hold exactly those rows.
+        Rows of subjects on the list ``without`` are left out. Returns the snapshot that lists the files. Raises
+        ``EngineError`` unless they hold exactly those rows.
         """
 
     def carry_over(

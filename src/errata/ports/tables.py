@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from errata.model.change_log.log_pin import LogState
     from errata.model.diff import OutsideScope
+    from errata.model.kafka.topic_range import OffsetRange, TopicState
     from errata.model.manifest import ExpectedFile, SourceFile, TargetPin
     from errata.model.near_miss import NearMiss
     from errata.model.partition import Grain
@@ -114,7 +116,7 @@ class InputState:
     """
 
     name: str
-    kind: str  # table | files
+    kind: str  # table | files | kafka
     location: str
     column_type: str | None
     partitions: Mapping[str, PartitionSize]
@@ -133,6 +135,9 @@ class InputState:
     snapshot_of: Mapping[str, str] = field(default_factory=dict)  # by partition of the product, where they may differ
     unresolved: Mapping[str, str] = field(default_factory=dict)  # partitions without a snapshot to read → why
     arrival: Arrival | None = None  # None: the product does not say when the input is complete
+    topic: TopicState | None = None  # of an input in Kafka
+    offsets: Mapping[str, tuple[OffsetRange, ...]] | None = None  # of an input in Kafka, by partition
+    log: LogState | None = None  # of an input by change data capture, once its messages were read
 
 
 def add_announced(state: InputState, announced: Mapping[str, int]) -> InputState:
@@ -206,7 +211,10 @@ class InputReader(Protocol):
         """State of the requested partitions (look-back included); raises ``NotFound`` or ``EngineError``."""
 
     def find_near_miss(self, source: Input) -> NearMiss | None:
-        """Where the search for any file of the input ended; None if a file matches, and for a table."""
+        """Where the search for any file of the input ended; None if a file matches, and for a table or a topic.
+
+        Raises ``NotFound`` if there is no such topic.
+        """
 
 
 class TableReader(Protocol):
@@ -315,7 +323,7 @@ class QuarantineCount:
 
     input: str
     partition: str
-    kind: str  # cast | rule | transform
+    kind: str  # line | cast | rule | transform
     reason: str
     rows: int
 
@@ -379,6 +387,9 @@ class RowReader(Protocol):
 
     def corrections(self, table: str, partition: str, keys: Sequence[Key]) -> tuple[Correction, ...]:
         """Corrections of these keys in the table of corrections; empty when there is no such table."""
+
+    def iterate_corrections(self, table: str, publication_id: str) -> Iterator[Mapping[str, Any]]:
+        """Correction rows of a publication as JSON data: the key as a mapping, old and new as JSON text."""
 
     def missing_files(self, target: TargetPin, partitions: Sequence[str]) -> tuple[int, tuple[str, ...]]:
         """Number of files that main lists in these partitions, and the paths of those missing from storage.

@@ -18,11 +18,8 @@ _NUMBERS = ("int", "long", "float", "double", "decimal")
 
 def draft_product(facts: TableDescription, *, owner: str = "CHANGE_ME") -> str:
     """Text of ``products/<table>.yaml``; refused if the table cannot be a product at all."""
+    refuse_names(facts.table)
     catalog, *names = facts.table.split(".")
-    if len(names) < 2 or not all(_NAME.fullmatch(part) for part in (catalog, *names)):
-        raise UsageError(
-            f"table {facts.table!r} was refused; expected catalog.namespace.table of letters, digits and _"
-        )
     field = _choose_partition_field(facts)
     key = _list_key_columns(facts)
     sections = (
@@ -37,6 +34,13 @@ def draft_product(facts: TableDescription, *, owner: str = "CHANGE_ME") -> str:
         _draft_lineage(facts),
     )
     return "\n".join(sections) + "\n"
+
+
+def refuse_names(table: str) -> None:
+    """Refuse the name of a table that no product can have."""
+    catalog, *names = table.split(".")
+    if len(names) < 2 or not all(_NAME.fullmatch(part) for part in (catalog, *names)):
+        raise UsageError(f"table {table!r} was refused; expected catalog.namespace.table of letters, digits and _")
 
 
 def _choose_partition_field(facts: TableDescription) -> PartitionField:

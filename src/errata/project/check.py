@@ -49,7 +49,7 @@ def check_project(
     if reader is not None:
         _check_warehouses(project, top)
     look = _TableLook(project, reader, top)
-    if any(product.target.subjects for product in project.products.values()):
+    if any(product.needs_list for product in project.products.values()):
         _check_erasure(project, look, top)
     cycles = {cycle[0].parent.name: cycle for cycle in find_cycles(project.products.values())}
     problems: list[ProjectProblem] = []
@@ -64,8 +64,8 @@ def check_project(
             _report_cycle(cycles[product.name], report)
         for source in product.inputs:
             _check_input(product, source, look, report)
-            if inputs is not None and source.files is not None:
-                _check_files(project, source, inputs, report)
+            if inputs is not None and (source.files is not None or _has_cluster(project, source)):
+                _check_found(project, source, inputs, report)
         problems += report.problems
     return (*top.problems, *problems)
 
@@ -226,6 +226,7 @@ def _check_target(product: Product, look: _TableLook, report: ProblemReport) -> 
         ]
     wanted += [(("classified", n), column) for n, column in enumerate(product.classified)]
     wanted += [(("diff", "tolerance", column), column) for column in product.tolerance]
+    wanted += [(("made_from", column), column) for column in product.made_from]
     for path, column in wanted:
         _check_column(path, column, names, target.table, report)
     for name, kind in types.items():
@@ -272,9 +273,16 @@ def _check_grain(product: Product, kind: str, fields: Iterable[PartitionField], 
     report.at(("target", "partition", "grain"), f"{target.column} of {target.table} is {kind}; {told}")
 
 
-def _check_files(project: Project, source: Input, inputs: InputReader, report: ProblemReport) -> None:
-    """Check that the pattern of an input matches a file in some partition."""
-    path = ("inputs", source.name, "files")
+def _has_cluster(project: Project, source: Input) -> bool:
+    """Whether it reads a topic of a declared cluster; any other name is a problem of the file already."""
+    return source.kafka is not None and source.kafka.cluster in project.kafka
+
+
+def _check_found(project: Project, source: Input, inputs: InputReader, report: ProblemReport) -> None:
+    """Check that the pattern of an input matches a file in some partition, or that its topic is there."""
+    path = ("inputs", source.name, "files") if source.files else ("inputs", source.name, "kafka", "topic")
+    if source.transactions_of is not None:
+        path = ("inputs", source.transactions_of, "cdc", "transactions")
     try:
         miss = inputs.find_near_miss(source)
     except ErrataError as error:

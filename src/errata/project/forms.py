@@ -27,8 +27,10 @@ from errata.model.file_values import (
     Query,
     ScalarText,
     SqlFile,
+    TableName,
     YesNo,
 )
+from errata.model.kafka.declaration import TopicPlace
 from errata.model.product import (
     LINEAGE_COLUMNS,
     Check,
@@ -151,9 +153,28 @@ class DistributionForm(Distribution):
 
 
 @dataclass(frozen=True, slots=True)
+class CorrectionsForm(TopicPlace):
+    """Corrections that go to a topic as well; they are sent from their table."""
+
+    table: Annotated[TableName | None, Key("Table of corrections (default: the target's name and _corrections).")] = (
+        None
+    )
+
+
+_TableOrTopic = Annotated[
+    Annotated[CorrectionsForm, Tag("<many>")] | Annotated[TableName, Tag("<one>")], Discriminator(_detect_form)
+]
+_Corrections = Annotated[
+    _TableOrTopic | None,
+    Key("Table of old and new values by key; or cluster and topic, to send them as events as well."),
+]
+
+
+@dataclass(frozen=True, slots=True)
 class PublishForm(Publish):
     """``publish``, with two keys that belong to the product."""
 
+    corrections: _Corrections = None  # type: ignore[assignment]
     rollback_window: Duration = "30d"
     manual: Annotated[YesNo, Key("false: publish automatically if the gate finds nothing.")] = True
 

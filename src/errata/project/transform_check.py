@@ -75,7 +75,7 @@ def _check_parameters(function: ast.FunctionDef, place: str, product: Product, r
     defaulted = len(takes.defaults)
     required = named[1 : len(named) - defaulted] if defaulted else named[1:]
     required += [a.arg for a, default in zip(takes.kwonlyargs, takes.kw_defaults, strict=True) if default is None]
-    inputs = [source.name for source in product.inputs]
+    inputs = [source.name for source in product.inputs if source.transactions_of is None]
     for parameter in required:
         if parameter not in inputs:
             said = (

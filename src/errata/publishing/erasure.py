@@ -1,28 +1,33 @@
 """Keep rows of erased subjects from becoming visible again through a publication or rollback.
 
-A candidate that was checked before the list of subjects grew is not published, and a rollback checks the rows that it
-would bring back. The list is maintained elsewhere. ``watermark`` is the version of the list: a candidate passes for the
-watermark at which it was checked, and publications record it.
+A candidate that was checked before the list of subjects grew is not published, and a rollback leaves out their rows.
+The list is maintained elsewhere. ``watermark`` is the version of the list: a candidate passes for the watermark at
+which it was checked, and publications record it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from errata.canonical import digest_of
-from errata.errors import StateRefused
+from errata.errors import ErasureListMoved, StateRefused
 from errata.ledger import CandidateRecord, RunRecord
 from errata.model.audit import Actor
 from errata.model.manifest import TargetPin
 from errata.model.partition import format_ranges
+from errata.model.product.erasure import ErasurePin
 from errata.model.side_tables import find_landing_pin
 from errata.publishing.replacement import Replacement
 from errata.workspace import RunContext, Workspace
 
 
-def check_candidate_erasure(context: RunContext, candidate: CandidateRecord) -> None:
-    """Check that a candidate holds no rows of listed subjects and record that; refuse it otherwise."""
-    mark = context.engines.suppressions.watermark(context.run.table)
+def check_candidate_erasure(context: RunContext, candidate: CandidateRecord, listed: str | None = None) -> None:
+    """Check that a candidate holds no rows of listed subjects and record that; refuse it otherwise.
+
+    ``listed`` is the snapshot of the list up to which the inputs of the run were looked at, if they were.
+    """
+    mark = listed or context.engines.suppressions.watermark(context.run.table)
     fact = _fact_name(candidate, mark)
     if not mark or fact in context.ledger.facts.list(context.run_id):
         return
@@ -33,7 +38,8 @@ def check_candidate_erasure(context: RunContext, candidate: CandidateRecord) -> 
         raise _record_refusal(
             context.workspace, context.actor, context.run, "validate",
             f"its candidate holds rows of suppressed subjects in {told}",
-            f'compute it without them: errata plan {context.run.product} … --supersede {context.run_id} --reason "…"',
+            f"name the columns of their ids under inputs.NAME.subjects in {_find_product_file(context)}, so that their "
+            f'rows are not read; then: errata plan {context.run.product} … --supersede {context.run_id} --reason "…"',
         )  # fmt: skip
     context.ledger.facts.record(context.run_id, fact, {"candidate": candidate.n, "watermark": mark}, context.actor)
 
@@ -45,26 +51,50 @@ def require_erasure_check(workspace: Workspace, actor: Actor, run: RunRecord, ca
         raise _record_refusal(
             workspace, actor, run, "publish",
             "the list of suppressed subjects has moved since its candidate was judged: assemble and validate again",
-            f"errata validate {run.run_id}",
+            f"errata validate {run.run_id}", ErasureListMoved,
         )  # fmt: skip
     return mark
 
 
-def require_clean_rollback(context: RunContext, order: Replacement, judged: str = "") -> str:
-    """Watermark for which the rollback was checked; refuses when it would bring back rows of listed subjects.
+@dataclass(frozen=True, slots=True)
+class ErasedBefore:
+    """What a rollback would bring back of erased subjects: the watermark that was looked at, and the partitions."""
 
-    ``judged`` is the watermark at which the same order passed before: the files are read again only if the list has
-    changed.
-    """
+    watermark: str = ""
+    partitions: tuple[str, ...] = ()
+    without: ErasurePin | None = None
+
+
+def find_erased_before(context: RunContext, order: Replacement) -> ErasedBefore:
+    """The partitions whose old files hold rows of listed subjects; these come back as rows, without them."""
+    mark = context.engines.suppressions.watermark(context.run.table)
     sources = {**dict.fromkeys(order.add_from, order.partitions), **order.rewrite}
-    why = "because it puts back files as they were"
-    return _require_no_erased_rows(
-        context.workspace, context.actor, context.run, context.manifest.target, sources, why, judged
-    )
+    if not mark or not sources:
+        return ErasedBefore(mark)
+    without = context.engines.erased.read_pin(_list_subjects(context))
+    found = context.engines.suppressions.held(context.run.table, context.manifest.target, sources)
+    return ErasedBefore(mark, found, without if found else None)
+
+
+def require_same_list(context: RunContext, looked: ErasedBefore) -> None:
+    """Refuse a rollback if the list has grown since its files were looked at; the next one looks again."""
+    if context.engines.suppressions.watermark(context.run.table) != looked.watermark:
+        raise _record_refusal(
+            context.workspace, context.actor, context.run, "rollback",
+            "the list of erased subjects has grown since the files that come back were looked at",
+            f'errata rollback {context.run_id} --reason "…"',
+        )  # fmt: skip
+
+
+def _list_subjects(context: RunContext) -> tuple[str, ...]:
+    """Columns that identify subjects in the table, as product files name them now: erasure outranks a plan."""
+    products = context.workspace.project.products.values()
+    named = [name for one in products if one.target.table == context.run.table for name in one.target.subjects]
+    return tuple(dict.fromkeys(named))
 
 
 def require_clean_versions(context: RunContext, scope: Sequence[str]) -> str:
-    """Like :func:`require_clean_rollback`, for versions side by side: no stored version may hold such a row.
+    """Watermark for which versions side by side were checked: no stored version may hold rows of listed subjects.
 
     A partition without an earlier version shows the target's own rows again, which the rollback does not bring back.
     """
@@ -84,11 +114,9 @@ def _require_no_erased_rows(
     target: TargetPin,
     sources: Mapping[str, Sequence[str]],
     because: str,
-    judged: str = "",
 ) -> str:
     mark = workspace.engines.suppressions.watermark(run.table)
-    moved = mark and mark != judged
-    found = workspace.engines.suppressions.held(run.table, target, sources) if moved and sources else ()
+    found = workspace.engines.suppressions.held(run.table, target, sources) if mark and sources else ()
     if found:
         told = format_ranges(target.grain, found)
         raise _record_refusal(
@@ -98,6 +126,11 @@ def _require_no_erased_rows(
             '--partitions … --reason "…"',
         )  # fmt: skip
     return mark
+
+
+def _find_product_file(context: RunContext) -> str:
+    product = context.workspace.project.products.get(context.run.product)
+    return product.path if product and product.path else "the product file"
 
 
 def watermark_fields(mark: str) -> dict[str, str]:
@@ -110,8 +143,14 @@ def _fact_name(candidate: CandidateRecord, mark: str) -> str:
 
 
 def _record_refusal(
-    workspace: Workspace, actor: Actor, run: RunRecord, action: str, why: str, hint: str
+    workspace: Workspace,
+    actor: Actor,
+    run: RunRecord,
+    action: str,
+    why: str,
+    hint: str,
+    kind: type[StateRefused] = StateRefused,
 ) -> StateRefused:
-    error = StateRefused(f"{action} of {run.run_id} was refused; {why}", state="main is unchanged", hint=hint)
+    error = kind(f"{action} of {run.run_id} was refused; {why}", state="main is unchanged", hint=hint)
     workspace.ledger.audit.record_refusal(run.run_id, actor, action, error.message)
     return error

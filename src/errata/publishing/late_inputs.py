@@ -68,7 +68,7 @@ def _find_late_inputs(
         names = [name for name in piece.partitions if name in wanted]
         for pin in filter(needs_repin, piece.inputs) if names else ():
             rule = rule_of_pin(pin, manifest.target.grain)
-            find = _find_late_commits if pin.kind == "table" else _find_late_files
+            find = _FINDERS[pin.kind]
             found = find(workspace, pin, rule.input_grain, rule.list_reads(names))
             yield from (replace(one, grain=rule.input_grain.value) for one in found)
 
@@ -130,6 +130,21 @@ def _find_late_files(
         missing_files=len(missing),
         files=(*new, *changed, *missing)[:_MAX_NAMED_FILES],
     )
+
+
+def _find_late_records(
+    workspace: Workspace, pin: InputPin, grain: Grain, asked: Sequence[str]
+) -> Iterator[LateInputView]:
+    """Partitions for which other offsets would be sealed now."""
+    facts = _read_input_now(workspace, pin, grain, asked)
+    now = {name: size.fingerprint for name, size in facts.partitions.items()}
+    changed = [name for name in asked if now.get(name) != pin.fingerprints.get(name)]
+    if changed:
+        differ = digest_of([[name, now.get(name)] for name in changed])
+        yield LateInputView(pin.name, pin.location, sort_oldest_first(grain, changed), differ)
+
+
+_FINDERS = {"table": _find_late_commits, "files": _find_late_files, "kafka": _find_late_records}
 
 
 def _read_pinned_files(workspace: Workspace, pin: InputPin) -> Mapping[str, Sequence[SourceFile]]:

@@ -11,10 +11,12 @@ from errata.model.audit import Actor
 from errata.model.consumer.outbox import Effect
 from errata.model.duration import to_days
 from errata.model.manifest import Manifest
+from errata.model.product.sinks import SEND
 from errata.model.rebase import list_rebase_tags
 from errata.model.refs import (
     GUARD,
     base_tag,
+    emitted_table,
     input_tags,
     pre_tag,
     pub_tag,
@@ -109,13 +111,32 @@ def find_removable_refs(workspace: Workspace, run: RunRecord) -> tuple[list[tupl
         else:
             drop += [(run.table, ref) for ref in (*undo, *landed, *rows)]
     drop += [*find_side_branches(workspace, run, manifest), *_find_carried_branches(workspace, run, manifest)]
-    table = quarantine_table(run.table, run.run_id)
+    gone, needed = _choose_row_tables(workspace, run, manifest, is_undoable=is_undoable)
+    drop += gone
+    kept += needed
+    return [(table, ref) for table, ref in drop if ref != GUARD], kept
+
+
+def _choose_row_tables(
+    workspace: Workspace, run: RunRecord, manifest: Manifest, *, is_undoable: bool
+) -> tuple[list[tuple[str, str]], list[Mapping[str, str]]]:
+    """The tables of rows that the run set aside or emitted: those to drop, and those to keep, each with the reason."""
+    drop: list[tuple[str, str]] = []
+    kept: dict[str, str] = {}
+    table, emitted = quarantine_table(run.table, run.run_id), emitted_table(run.table, run.run_id)
     if not is_undoable:  # unconditionally: attempts that were never adopted may also have created the table
         drop.append((table, WHOLE_TABLE))
     elif may_have_quarantine(manifest, list_adopted_attempts(workspace, run.run_id)):
-        why = f"rows that were set aside, until {manifest.rollback_window} after publication"
-        kept.append({"table": table, "ref": WHOLE_TABLE, "run_id": run.run_id, "why": why})
-    return [(table, ref) for table, ref in drop if ref != GUARD], kept
+        kept[table] = f"rows that were set aside, until {manifest.rollback_window} after publication"
+    if _has_unsent_rows(workspace, run):
+        kept[emitted] = "rows that are still owed to a topic"
+    elif any(sink.decision == SEND for sink in manifest.sinks.values()):
+        drop.append((emitted, WHOLE_TABLE))
+    return drop, [{"table": one, "ref": WHOLE_TABLE, "run_id": run.run_id, "why": why} for one, why in kept.items()]
+
+
+def _has_unsent_rows(workspace: Workspace, run: RunRecord) -> bool:
+    return any(one.effect is Effect.TOPIC for one in workspace.ledger.outbox.list_open(run_id=run.run_id))
 
 
 def _find_owing_copies(workspace: Workspace, run: RunRecord) -> set[str | None]:

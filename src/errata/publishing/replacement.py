@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from errata import traces
 from errata.errors import ErrataError, PublishConflict
 from errata.failpoints import failpoint
 from errata.model.manifest import ExpectedFile, TargetPin
+from errata.model.product.erasure import ErasurePin
 from errata.model.refs import FOR_EVER_DAYS, GUARD, STEP_DAYS, rows_branch, undo_branch
 from errata.model.table import Commit, DataFile, FileSets, find_columns_to_add, group_by_partition
 from errata.ports.publish import (
@@ -82,6 +84,7 @@ class Replacement:
     rebased: Mapping[str, str | None] = field(default_factory=dict)  # partition → its own, later base
     marks: tuple[str, ...] = ()
     """Snapshots off main, made right before the expected state. They date new deletes after the base has expired."""
+    without: ErasurePin | None = None  # rewritten rows of subjects on this list are left out
     instead: str = ""  # for a rollback: the commands that restore the same rows when files cannot be exchanged
 
     def group_by_base(self, partitions: Sequence[str]) -> dict[str | None, list[str]]:
@@ -198,6 +201,7 @@ def _find_new_deletes(order: Replacement, version: TableVersion) -> dict[str, tu
     return found
 
 
+@traces.span("commit")
 def commit_replacement(
     order: Replacement, table: PublishTable, content: ContentPort, log: IntentLog
 ) -> ReplacementResult:
@@ -367,7 +371,7 @@ def _rewrite_rows(order: Replacement, publication_id: str, table: PublishTable) 
     add, sources, refs, written = dict(order.add), list(order.add_from), dict(order.keep_refs), 0
     for n, (snapshot, partitions) in enumerate(order.rewrite.items(), 1):
         branch = rows_branch(publication_id, n)
-        source = table.rewrite(order.target, branch, snapshot, partitions)
+        source = table.rewrite(order.target, branch, snapshot, partitions, order.without)
         refs[branch] = STEP_DAYS
         files = table.files_of(order.target, source, partitions)
         add |= group_by_partition(files, partitions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errata.report import changes, copies, decision, formatting
+from errata.report import changes, copies, decision, formatting, origins
 from errata.report.html import to_sentence
 from errata.report.style import CSS
 from errata.text.markup import Child, el, raw
@@ -51,6 +51,7 @@ def _render_sections(view: ReportView) -> list[Child]:
         *notes,
         decision.render_scope(view),
         decision.render_verdict(view),
+        *origins.render_origins(view.origins),
         *changed,
         *copies.render_copies(view.copies, lambda names: decision.format_partitions(view, names)),
         decision.render_next_step(view),

@@ -134,7 +134,8 @@ def _split_claims(
 ) -> Iterator[tuple[Claim, tuple[str, ...]]]:
     """What a run claims, by partitions with equal pins."""
     if manifest.restored is not None:
-        why = f"{run_id} put back rows of an older snapshot, and their inputs are not on record"
+        whence = manifest.restored.origin or "an older snapshot"
+        why = f"{run_id} put back rows of {whence}, and their inputs are not on record"
         yield Claim(RECORDED, run_id, at_ms, None, unknown=why), manifest.partitions
         return
     planned_ms = to_ms(workspace.ledger.runs.get(run_id).planned_at)
@@ -160,7 +161,8 @@ def _state_of_pin(pin: InputPin, rule: ReadRule) -> InputState:
 def digest_definition(source: Input) -> str:
     """Digest of what a product file says about how rows of an input are read, apart from which ones."""
     rules = [[rule.name, rule.expression, rule.action] for rule in source.rows]
-    return digest_of([source.partition, source.reference, source.columns, source.eras, rules])
+    log = [source.cdc] if source.cdc is not None else []
+    return digest_of([source.partition, source.reference, source.columns, source.eras, rules, *log])
 
 
 def _iterate_reports(workspace: Workspace, product: Product) -> Iterator[Statement]:
@@ -182,7 +184,7 @@ def parse_reported_input(name: str, told: Mapping[str, Any], grain: Grain) -> In
     """An input as a live job read it."""
     source = from_plain(Input, {"name": name, **told["source"]})
     return InputState(
-        location=source.table or source.files or "",
+        location=source.location,
         rule=rule_of_input(source, grain),
         fingerprints=told["fingerprints"],
         is_whole=source.partition is None or WHOLE in told["fingerprints"],

@@ -60,7 +60,7 @@ def build_input_state(source: Input, product: Product, read: ReadState | None) -
     """One input; ``read`` is None for a reference that every partition reads at its own time."""
     sizes = {} if read is None else read.partitions if read.whole is None else {WHOLE: read.whole}
     return InputState(
-        location=source.table or source.files or "",
+        location=source.location,
         rule=rule_of_input(source, product.target.grain),
         fingerprints={name: size.fingerprint for name, size in sizes.items() if size.fingerprint},
         is_whole=read is not None and read.whole is not None,

@@ -10,7 +10,7 @@ from errata.submit.job import SubmitOptions, WorkerJob
 from errata.submit.paths import SubmitPaths, locate_archives, locate_in_image, locate_locally
 
 CommandLines = tuple[tuple[str, ...], ...]
-_IMAGE_ROOT = "/opt/errata"
+IMAGE_ROOT = "/opt/errata"
 _MAX_LABEL = 63
 _REDACTION_REGEX = "(?i)secret|password|token|access[.]?key|appMasterEnv"
 """Spark's default expression plus the variables passed to YARN as settings, so that the Spark UI hides them."""
@@ -60,9 +60,7 @@ def build_kubernetes(job: WorkerJob, wishes: SubmitOptions, blanks: Placeholders
     for name in job.variables:
         own[f"spark.kubernetes.driver.secretKeyRef.{name}"] = f"errata:{name}"
     places = (
-        locate_archives(job, wishes, blanks, wishes.at)
-        if wishes.env or wishes.at
-        else locate_in_image(job, _IMAGE_ROOT)
+        locate_archives(job, wishes, blanks, wishes.at) if wishes.env or wishes.at else locate_in_image(job, IMAGE_ROOT)
     )
     return _build_spark_submit(job, wishes, places, master, mode, build_settings(job, places, "kubernetes", own))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from errata.errors import Refused, UsageError
+from errata.jars.lane import find_sealed_lane
 from errata.submit.command import Command, Placeholders
 from errata.submit.emr import build_emr, build_emr_serverless
 from errata.submit.job import SubmitOptions, WorkerJob
@@ -22,7 +23,7 @@ class ClusterTarget:
     modes: tuple[str, ...]  # the first is the default
     waits: bool  # whether the command runs until the worker ends
     guide: str
-    advice: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()  # ``{spark}`` is the Spark that the run was sealed for
 
 
 TARGETS = {
@@ -31,7 +32,7 @@ TARGETS = {
         ("cluster",),
         waits=False,
         guide="run-on-emr-serverless.md",
-        advice=("the release of the application must have Spark 4.1",),
+        advice=("the release of the application must have Spark {spark}",),
     ),
     "emr": ClusterTarget(
         build_emr,
@@ -39,7 +40,7 @@ TARGETS = {
         waits=False,
         guide="run-on-emr.md",
         advice=(
-            "the release of the cluster must have Spark 4.1",
+            "the release of the cluster must have Spark {spark}",
             "steps run one after the other unless the cluster's step concurrency is as high as the workers",
         ),
     ),
@@ -70,7 +71,7 @@ def build_command(target: str, job: WorkerJob, wishes: SubmitOptions) -> Command
         blanks=tuple(blanks.found.items()),
         variables=job.variables,
         jars=job.jars,
-        notes=(*_list_notes(job, wishes, target, mode), *chosen.advice),
+        notes=(*_list_notes(job, wishes, target, mode), *_list_advice(chosen, job)),
     )
 
 
@@ -82,6 +83,12 @@ def _refuse_local_databases(target: str, chosen: ClusterTarget, job: WorkerJob) 
         state="nothing was printed",
         hint=f"ledger: postgresql+psycopg://… in errata.yaml;{client} docs/guides/{chosen.guide}",
     )
+
+
+def _list_advice(chosen: ClusterTarget, job: WorkerJob) -> tuple[str, ...]:
+    """The advice of the target, with the Spark that the run was sealed for."""
+    sealed = find_sealed_lane(jar.name for jar in job.jars)
+    return tuple(text.format(spark=sealed[0] if sealed else "of the run manifest") for text in chosen.advice)
 
 
 def _list_notes(job: WorkerJob, wishes: SubmitOptions, target: str, mode: str) -> list[str]:

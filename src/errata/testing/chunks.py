@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ from errata.testing.row_expressions import evaluate_condition
 from errata.testing.row_values import digest_rows, fit_value, freeze_value, to_plain
 from errata.testing.scope import Scope
 from errata.testing.staging import ATTEMPT, append_rows
+from errata.testing.topics.memory_emitted import EmittedRows, MemoryEmitted
 
 Transform = Callable[..., Any]
 _UNSTAGED = "nothing of this chunk was staged; main is unchanged"
@@ -49,9 +51,11 @@ class MemoryChunks:
     lake: Lake
     sources: FileSource
     quarantine: MemoryQuarantine
+    emitted: MemoryEmitted
     cache: Path
     transforms: Mapping[str, Transform] = field(default_factory=dict)
     _fates: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    _prior_counts: dict[str, Mapping[str, int]] = field(default_factory=dict)
 
     def check_sources(self, work: ChunkWork) -> None:
         """See the port."""
@@ -60,42 +64,63 @@ class MemoryChunks:
             raise build_source_changed(work, len(files), problems)
 
     def _inputs(self, work: ChunkWork) -> PinnedInputs:
-        return PinnedInputs(self.lake, work.parts.__getitem__)
+        return PinnedInputs(self.lake, work.parts.__getitem__, work.manifest.erasure)
 
     def append(self, work: ChunkWork) -> None:
         """See the port."""
-        aside = SetAside(work)
-        output = self._compute(work, aside)
-        self._fates[work.attempt] = self._write_quarantine(work, aside)
+        aside, emitted = SetAside(work), EmittedRows(work)
+        output = self._compute(work, aside, emitted=emitted)
+        self._fates[work.attempt] = {**self._write_quarantine(work, aside), **emitted.write(self.emitted)}
         failpoint("stage.before_commit")
+        started = time.monotonic()
         table = self.lake.table(work.manifest.target.staging.table)
         rows = [table.metadata.schema.store(row) for row in output]
         append_rows(table, run_branch(work.run_id), rows, (ATTEMPT, work.attempt), {"errata.run": work.run_id})
+        self._fates[work.attempt] = {
+            **self._fates[work.attempt],
+            **self._prior_counts.pop(work.attempt, {}),
+            "write_ms": round(1000 * (time.monotonic() - started)),
+        }
         failpoint("stage.after_commit")
 
-    def _compute(self, work: ChunkWork, aside: SetAside, shuffle: int | None = None) -> Rows:
+    def _compute(
+        self, work: ChunkWork, aside: SetAside, shuffle: int | None = None, emitted: EmittedRows | None = None
+    ) -> Rows:
         manifest, target = work.manifest, work.manifest.target
         if manifest.restored is not None:
-            snapshot = require_pinned(self.lake, target.table, manifest.restored.snapshot_id)
-            metadata = self.lake.table(target.table).metadata
+            table = manifest.restored.origin or target.table
+            snapshot = require_pinned(self.lake, table, manifest.restored.snapshot_id)
+            metadata = self.lake.table(table).metadata
             then = Scope.of_pin(metadata, target).rows(snapshot, work.chunk.partitions)
             names = manifest.restored.columns
-            return [{name: row.get(names.get(name, "")) for name in target.columns} for row in then]
+            rows = [{name: row.get(names.get(name, "")) for name in target.columns} for row in then]
+            return self._inputs(work).drop_listed(rows, manifest.erasure.columns if manifest.erasure else ())
         inputs = self._inputs(work).read_all(manifest, work.chunk.partitions, work.earlier)
         if shuffle is not None:
             chance = random.Random(shuffle)  # noqa: S311 - an order, not a secret
             inputs = {name: chance.sample(rows, len(rows)) for name, rows in inputs.items()}
-        rows = self._call(work, inputs, aside)
+        rows = self._call(work, inputs, aside, emitted or EmittedRows(work))
         lineage = build_lineage(work)
         stamps = {name: lineage[name] for name in manifest.lineage_columns}
         rows = [{**row, **stamps} for row in rows]
         may_leave_out = manifest.has_override("schema")
         if manifest.publish.merge is None:
             return conform_rows(rows, target, may_leave_out=may_leave_out)
-        prior = read_target(self.lake, target, target.base_snapshot_id, work.chunk.partitions)
-        return merge_rows(prior, rows, target, manifest.publish.merge, may_leave_out=may_leave_out)
+        return merge_rows(self._read_prior(work), rows, target, manifest.publish.merge, may_leave_out=may_leave_out)
 
-    def _call(self, work: ChunkWork, inputs: Mapping[str, Rows], aside: SetAside) -> Rows:
+    def _read_prior(self, work: ChunkWork) -> Rows:
+        """The rows that a merge starts from: those of erased subjects are left out and counted."""
+        manifest, target = work.manifest, work.manifest.target
+        rows = read_target(self.lake, target, target.base_snapshot_id, work.chunk.partitions)
+        if not manifest.leaves_out_prior_rows or manifest.erasure is None:
+            return rows
+        kept = self._inputs(work).drop_listed(rows, manifest.erasure.columns)
+        counts = {"rows_in": len(rows), "rows_used": len(kept), "rows_quarantined": 0}
+        counts["rows_suppressed"] = len(rows) - len(kept)
+        self._prior_counts[work.attempt] = {f"{name}:{target.table}": n for name, n in counts.items()}
+        return kept
+
+    def _call(self, work: ChunkWork, inputs: Mapping[str, Rows], aside: SetAside, emitted: EmittedRows) -> Rows:
         import pyarrow as pa
 
         manifest, code = work.manifest, work.manifest.code
@@ -104,7 +129,7 @@ class MemoryChunks:
                 work.parts[code.zip_digest], code.zip_digest, code.call, self.cache
             )
             made = build(
-                build_context(work, aside, deterministic_id, stamp),
+                build_context(work, aside, emitted, deterministic_id, stamp),
                 **{name: pa.Table.from_pylist(r) for name, r in inputs.items()},
             )
             return [dict(row) for row in (made.to_pylist() if isinstance(made, pa.Table) else made)]
@@ -120,7 +145,7 @@ class MemoryChunks:
         found, counts, is_used = list[QuarantinedRow](), dict[str, int](), False
         first = manifest.chunks[0].partitions[0] if manifest.chunks else manifest.partitions[0]
         for pin in manifest.inputs:
-            if not pin.is_screened or (pin.partition is None and first not in work.chunk.partitions):
+            if not pin.is_counted or (pin.partition is None and first not in work.chunk.partitions):
                 continue
             rule = rule_of_pin(pin, grain).without_look
             is_used, rows = True, self._inputs(work).read(pin, rule, work.chunk.partitions, manifest.target)

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 from errata.errors import NotFound
 from errata.testing.consumers import MemoryReadyTables
+from errata.testing.erasure import ErasedInMemory
 from errata.testing.table import MemoryTable, create_table
 
 
@@ -47,6 +48,7 @@ class Lake:
     tables: dict[str, MemoryTable] = field(default_factory=dict)
     views: dict[str, str] = field(default_factory=dict)  # name → query
     ready: MemoryReadyTables = field(default_factory=MemoryReadyTables)
+    erased: ErasedInMemory = field(default_factory=ErasedInMemory)
 
     def create(
         self,

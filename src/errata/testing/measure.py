@@ -15,6 +15,8 @@ from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest, TargetPin
 from errata.model.partition import WHOLE, Grain, name_partition
 from errata.model.product import READ_AT_ITS_TIME
+from errata.model.product.eras import SUPPRESS
+from errata.model.product.erasure import ERASED
 from errata.model.rebase import Rebase, split_by_rebase
 from errata.ports.measure import (
     CANDIDATE,
@@ -83,7 +85,7 @@ class MemoryMeasurer:
             found += _measure_groups(scan, rows, column, (target.grain, stored), partitions)
         for piece in alike:
             for one in piece.inputs:
-                if one.is_screened and (piece.partitions if one.partition else piece is alike[0]):
+                if one.is_counted and (piece.partitions if one.partition else piece is alike[0]):
                     found += self._measure_accounts(piece, one)
         return tuple(found)
 
@@ -140,24 +142,26 @@ class MemoryMeasurer:
         for one in alike:
             pin = _find_pin(one, name)
             rule = rule_of_pin(pin, one.target.grain)
-            found += [row.values for row in self._inputs.read(pin, rule, one.partitions, one.target) if not row.fate]
+            found += [
+                row.values for row in self._inputs(one).read(pin, rule, one.partitions, one.target) if not row.fate
+            ]
         return found
 
-    @property
-    def _inputs(self) -> PinnedInputs:
-        return PinnedInputs(self.lake, self.part)
+    def _inputs(self, manifest: Manifest) -> PinnedInputs:
+        return PinnedInputs(self.lake, self.part, manifest.erasure)
 
     def _input(self, alike: Sequence[Manifest], name: str) -> tuple[Rows, str | None, Grain]:
         """Rows, partition column and grain of an input; each partition is read as pinned."""
         first = _find_pin(alike[0], name)
         pieces = ([one for one in alike if one.partitions] or alike[:1]) if first.partition else alike[:1]
         rule = rule_of_pin(first, alike[0].target.grain).without_look
-        read = [self._inputs.read(_find_pin(one, name), rule, one.partitions, one.target) for one in pieces]
+        read = [self._inputs(one).read(_find_pin(one, name), rule, one.partitions, one.target) for one in pieces]
         return [row.values for rows in read for row in rows if row.fate is None], first.partition, rule.input_grain
 
     def _measure_accounts(self, manifest: Manifest, pin: InputPin) -> list[Measurement]:
-        counts = self._inputs.count_fates(manifest, pin)
+        counts = self._inputs(manifest).count_fates(manifest, pin)
         rules = {(rule.action, rule.name) for rule in pin.row_rules}
+        rules |= {(SUPPRESS, ERASED)} if pin.subjects else set()
         result: list[Measurement] = []
         for name in (WHOLE,) if pin.partition is None else manifest.partitions:
             own = {fate: count for (partition, fate), count in counts.items() if partition == name}

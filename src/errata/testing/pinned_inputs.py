@@ -15,6 +15,9 @@ from errata.model.graph.read_rule import ReadRule, rule_of_pin
 from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
 from errata.model.partition import NULL, Grain, name_partition, start_of, value_from_text
 from errata.model.pinned_snapshots import refuse_open_pin
+from errata.model.product.eras import SUPPRESS
+from errata.model.product.erasure import ERASED, ErasurePin
+from errata.model.product.input_policy import mask_text
 from errata.testing.lake import Lake
 from errata.testing.metadata import Snapshot
 from errata.testing.row_expressions import evaluate_condition
@@ -48,6 +51,17 @@ class PinnedInputs:
 
     lake: Lake
     part: Callable[[str], bytes]
+    erasure: ErasurePin | None = None
+
+    @property
+    def listed(self) -> frozenset[str]:
+        """The ids on the list of erased subjects, at the snapshot of the manifest."""
+        return self.lake.erased.read_at(self.erasure.snapshot_id if self.erasure else None)
+
+    def drop_listed(self, rows: Rows, columns: Sequence[str]) -> Rows:
+        """Only the rows whose subject is not on the list."""
+        listed = self.listed
+        return [row for row in rows if listed.isdisjoint(str(row[name]) for name in columns if row[name] is not None)]
 
     def list_files(self, manifest: Manifest, partitions: Sequence[str]) -> list[SourceFile]:
         """The files that these partitions are computed from, each once, in path order."""
@@ -65,7 +79,7 @@ class PinnedInputs:
             rule = rule_of_pin(pin, target.grain)
             if pin.own:
                 before = [name for name in rule.list_reads(partitions) if name not in set(partitions)]
-                found[pin.name] = self._read_own(manifest, pin, before, earlier)
+                found[pin.name] = self.drop_listed(self._read_own(manifest, pin, before, earlier), pin.subjects)
             else:
                 rows = self.read(pin, rule, partitions, target)
                 found[pin.name] = [row.values for row in rows if row.fate is None]
@@ -83,9 +97,14 @@ class PinnedInputs:
         column, names = pin.partition, set(wanted)
         if column is not None:
             rows = [row for row in rows if name_partition(row.values[column], grain) in names]
-        return [InputRow(row.values, row.origin, self._judge(pin, row.values)) for row in rows]
+        listed = self.listed
+        return [
+            InputRow(mask_row(row.values, pin.masks), row.origin, self._judge(pin, row.values, listed)) for row in rows
+        ]
 
-    def _judge(self, pin: InputPin, row: Mapping[str, Any]) -> Fate | None:
+    def _judge(self, pin: InputPin, row: Mapping[str, Any], listed: frozenset[str]) -> Fate | None:
+        if not listed.isdisjoint(str(row[name]) for name in pin.subjects if row[name] is not None):
+            return Fate(SUPPRESS, "erased", ERASED)
         for rule in pin.row_rules:
             if evaluate_condition(rule.sql, row):
                 return Fate(rule.action, "rule", rule.name)
@@ -147,6 +166,11 @@ class PinnedInputs:
             )
             found[name, row.fate] += 1
         return found
+
+
+def mask_row(row: dict[str, Any], masks: Mapping[str, str]) -> dict[str, Any]:
+    """The row with its masked values; a hash in memory is the value itself, marked as one."""
+    return {**row, **{name: mask_text(row[name], how, lambda text: f"hash of {text}") for name, how in masks.items()}}
 
 
 def read_snapshot(lake: Lake, table: str, snapshot_id: str) -> Rows:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from errata.errors import EngineError, RunExpired
 from errata.model.manifest import TargetPin
+from errata.model.product.erasure import ErasurePin
 from errata.model.refs import pre_tag, pub_tag, undo_branch
 from errata.model.table import Commit, DataFile, History, NewDelete, TableColumn, TableSchema
 from errata.ports.publish import (
@@ -20,6 +21,7 @@ from errata.ports.publish import (
 from errata.testing.lake import Lake
 from errata.testing.metadata import MAIN, Field, Metadata, Schema, Snapshot, Stored
 from errata.testing.metadata import DataFile as MemoryFile
+from errata.testing.pinned_inputs import PinnedInputs
 from errata.testing.refs import DAY_MS, compute_age, ensure_guard, find_marked, open_branch
 from errata.testing.row_values import to_plain
 from errata.testing.scope import DELETES, Scope
@@ -258,12 +260,23 @@ class MemoryPublishing:
         """See the port."""
         return ensure_guard(self.lake.table(target.table))
 
-    def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
+    def rewrite(
+        self,
+        target: TargetPin,
+        branch: str,
+        from_snapshot: str,
+        partitions: Sequence[str],
+        without: ErasurePin | None = None,
+    ) -> str:
         """See the port."""
         table = self.lake.table(target.table)
         snapshot, scope = _require(table.metadata, from_snapshot), Scope.of_pin(table.metadata, target)
         rows = [row for file in snapshot.files.values() for row in snapshot.read(file)]
-        return _write_rows(table, branch, [row for row in rows if scope.partition_of(row) in partitions])
+        inside = [row for row in rows if scope.partition_of(row) in partitions]
+        named = PinnedInputs(self.lake, lambda _: b"", without)
+        schema = table.metadata.schema_of(snapshot)
+        columns = without.columns if without else ()
+        return _write_rows(table, branch, [row for row in inside if named.drop_listed([schema.read(row)], columns)])
 
     def carry_over(
         self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str], paths: Sequence[str]

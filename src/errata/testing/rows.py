@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -53,6 +53,15 @@ class MemoryRows:
                 old, new = (_parse_values(row[side], key) for side in ("old", "new"))
                 found.append(Correction(row["publication_id"], key, old, new))
         return tuple(found)
+
+    def iterate_corrections(self, table: str, publication_id: str) -> Iterator[Mapping[str, Any]]:
+        """See the port."""
+        held = self.lake.table(table)
+        own = [one.name for one in held.metadata.schema.fields if one.name not in CORRECTION_COLUMNS]
+        for row in held.rows():
+            if row["publication_id"] == publication_id:
+                told = {name: to_key_text(row[name]) for name in CORRECTION_COLUMNS}
+                yield {"key": {name: to_key_text(row[name]) for name in own}, **told}
 
     def missing_files(self, target: TargetPin, partitions: Sequence[str]) -> tuple[int, tuple[str, ...]]:
         """See the port."""

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from errata.model.context import Context, Mode
 from errata.model.graph.read_rule import ReadRule, Shift
 from errata.model.partition import Grain, end_of, name_partition, sort_oldest_first, start_of
-from errata.model.product.sinks import Sink, drop_emitted
+from errata.model.product.sinks import Sink, require_allowed_sink
 from errata.testing.chunks import deterministic_id, stamp
 from errata.testing.row_expressions import evaluate_condition, evaluate_total
 from errata.testing.row_values import freeze_value
@@ -141,7 +141,7 @@ class TransformCase:
             _deterministic_id=helpers[0],
             _stamp=helpers[1],
             _quarantine=helpers[2],
-            _emit=lambda sink, _rows: drop_emitted(self.sinks, sink, Mode.BACKFILL),
+            _emit=lambda sink, _rows: require_allowed_sink(self.sinks, sink, Mode.BACKFILL),
         )
 
     def assert_sound(self) -> None:

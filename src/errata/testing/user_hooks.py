@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -12,9 +12,11 @@ from errata.errors import EngineError
 from errata.model.consumer.declaration import Channel
 from errata.model.consumer.message import Message
 from errata.model.product.throttle import Signal
+from errata.testing.clusters import MemoryCluster
 from errata.testing.consumers import MemoryConsumers, MemoryWatermarks
 from errata.testing.copies import MemoryCopies
-from errata.testing.erasure import FakeSuppressions
+from errata.testing.erasure import ErasedInMemory, FakeSuppressions
+from errata.testing.topics.memory_topics import MemoryTopics
 
 
 @dataclass
@@ -41,28 +43,6 @@ class Signals:
     def read(self, signal: Signal) -> Decimal:
         """See the port."""
         return self.values.get(signal.name, Decimal(0))
-
-
-@dataclass
-class ErasedInMemory:
-    """The list of erased subjects, without a key: hashes are the ids themselves."""
-
-    table: str = "lake.privacy.erased"
-    subjects: dict[str, None] = field(default_factory=dict)
-
-    def watermark(self) -> str:
-        """See the port."""
-        return str(len(self.subjects)) if self.subjects else ""
-
-    def hasher(self) -> Callable[[str], str]:
-        """See the port."""
-        return str
-
-    def add(self, subjects: Collection[str]) -> int:
-        """See the port."""
-        new = [one for one in dict.fromkeys(subjects) if one not in self.subjects]
-        self.subjects |= dict.fromkeys(new)
-        return len(new)
 
 
 @dataclass
@@ -94,9 +74,10 @@ class MemoryChannels:
 class Hooks:
     """What a test may look at and set while commands run on tables in memory.
 
-    Erased subjects and the partitions that hold their rows are set by ``suppressions.suppress``; ``erased`` records
-    what ``errata erase`` was given. ``channels`` keep the messages that were sent. ``consumers`` and ``watermarks`` are
-    what readers of the products show and keep, ``copies`` the warehouses.
+    Erased subjects and the partitions that hold their rows are set by ``suppressions.suppress``; ``erased`` is the list
+    of them, to which ``errata erase`` adds as well. ``channels`` keep the messages that were sent. ``consumers`` and
+    ``watermarks`` are what readers of the products show and keep, ``copies`` the
+    warehouses, ``topics`` what runs sent to topics, ``cluster`` every cluster that workers are started on.
     """
 
     alarm: Alarm = field(default_factory=Alarm)
@@ -107,3 +88,9 @@ class Hooks:
     consumers: MemoryConsumers = field(default_factory=MemoryConsumers)
     watermarks: MemoryWatermarks = field(default_factory=MemoryWatermarks)
     copies: MemoryCopies = field(default_factory=MemoryCopies)
+    topics: MemoryTopics = field(default_factory=MemoryTopics)
+    cluster: MemoryCluster = field(default_factory=MemoryCluster)
+
+    def __post_init__(self) -> None:
+        """Subjects that a test suppresses are on the list, too."""
+        self.suppressions.erased = self.erased

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from errata.model.product.erasure_place import Place
+
 
 @dataclass(frozen=True, slots=True)
 class HeadsView:
@@ -79,6 +81,47 @@ class ListedView:
     watermark: str
     products: Mapping[str, tuple[str, ...]]  # subject columns by product
     judge_again: tuple[str, ...]  # runs with unpublished partitions, which must be validated again first
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureWhereView:
+    """Every place that can still show some subjects, on a day."""
+
+    subjects: int
+    listed: int  # of the given subjects
+    places: tuple[Place, ...]
+    day: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureProofView:
+    """The record that nothing shows some subjects any more."""
+
+    subjects: int
+    day: str
+    left: Mapping[str, str]  # places that stay, and why
+    audit_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class RedactedFileView:
+    """A recorded file that had rows of erased subjects."""
+
+    file_id: str
+    source: str
+    name: str
+    rows: str  # of the subjects; below 5 only that
+    redacted_as: str | None  # the file in its place; None: nothing reads it, and it was removed
+
+
+@dataclass(frozen=True, slots=True)
+class RedactionView:
+    """Recordings after the rows of erased subjects were taken out."""
+
+    sources: tuple[str, ...]  # whose readers name subjects
+    files: tuple[RedactedFileView, ...]
+    unproven: Mapping[str, str]  # files that stay, and why nobody can tell whom they are about
+    expired_runs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

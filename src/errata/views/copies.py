@@ -94,6 +94,7 @@ class CheckedCopy:
     checked_count: int = 0  # partitions that were compared
     differing: tuple[DifferingPartition, ...] = ()
     moved_on: tuple[str, ...] = ()  # the lake holds other rows than were delivered; not compared
+    baseline: tuple[str, ...] = ()  # only a baseline covers them, which accepted other rows; not compared
     unknown: tuple[str, ...] = ()  # asked for, but neither a delivery nor a baseline covers them
     waived_by: str | None = None  # who decided to leave something of it undelivered
     error: str | None = None  # why it could not be compared

@@ -33,7 +33,7 @@ class HistoryView:
     released_by: str | None = None
     break_glass: BreakGlassView | None = None
     single_user: bool = False
-    restored: str | None = None  # the snapshot whose rows were restored
+    restored: str | None = None  # the snapshot whose rows were restored, or what they were restored from
     rebased: str | None = None  # the snapshot on which it was computed again after a live write
     rolled_back_by: str | None = None
     added_rows: int | None = None  # of a live write after the first publication, like the next two

@@ -100,7 +100,7 @@ def _describe_scope(view: PlanView) -> str:
 
 
 def _describe_input(source: InputView, grain: str) -> list[Child]:
-    what = source.files or f"{source.table}{f' at {source.version}' if source.version else ''}"
+    what = f"{source.location}{f' at {source.version}' if source.version else ''}"
     told = [_format_ranges(grain, source.partitions)] if source.partitions else ["whole"]
     told += [plural(source.file_count, "file"), format_size(source.bytes)]
     return [el("code", what), f"  {', '.join(told)}"]

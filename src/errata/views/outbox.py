@@ -12,7 +12,7 @@ class OutboxItemView:
     """One item: what is owed to whom, because of which run, and how far its payment has come."""
 
     id: str
-    kind: str  # corrections | view | alarm | tell | copy | ready | recover | watermark | watch | checkpoint
+    kind: str  # corrections | topic | view | alarm | tell | copy | ready | recover | watermark | watch | checkpoint
     consumer: str  # empty: the product itself
     run_id: str
     state: str  # owed | paid | failed | waived

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from errata.canonical import LEFT_OUT
+from errata.model.recording.declaration import name_recording
 from errata.views.approval import ApprovalView, BreakGlassView, QuorumView, ReleasedView
 from errata.views.impact import ImpactView
 
@@ -17,6 +18,19 @@ class SnapshotView:
 
     snapshot_id: str
     partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """The part of a change log that the run reads. Positions are text, because not every JSON reader keeps 64 bits."""
+
+    reading: str  # state | changes | history
+    position: str  # up to and including this commit
+    base: str  # from this snapshot, or this position of an earlier run, on
+    transactions: str  # the input with the ends of transactions
+    since: Mapping[str, str] = field(default_factory=dict)  # by partition: changes after it
+    left_out: int = 0  # transactions without an END
+    left_out_names: tuple[str, ...] = ()  # the first of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +53,17 @@ class InputView:
     grain: str = ""  # of the input's partitions; empty if it is read whole
     # where partitions read different snapshots: each snapshot with its partitions
     snapshots: tuple[SnapshotView, ...] = field(default=(), metadata=LEFT_OUT)
+    recording: str | None = field(default=None, metadata=LEFT_OUT)  # the source whose recorded files are read
+    kafka: str | None = field(default=None, metadata=LEFT_OUT)  # kafka://cluster/topic
+    # of a topic: sealed offsets [from, to) that the run reads, by topic partition
+    offsets: Mapping[str, tuple[int, int]] = field(default_factory=dict, metadata=LEFT_OUT)
+    log: LogView | None = field(default=None, metadata=LEFT_OUT)  # of an input by change data capture
+    transactions_of: str | None = field(default=None, metadata=LEFT_OUT)  # the input whose transactions end here
+
+    @property
+    def location(self) -> str:
+        """Table, file pattern, topic or recording; empty for the product's own output."""
+        return self.table or self.files or self.kafka or name_recording(self.recording)
 
 
 @dataclass(frozen=True, slots=True)

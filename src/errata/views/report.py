@@ -35,6 +35,19 @@ class ReportedPublication:
 
 
 @dataclass(frozen=True, slots=True)
+class OriginCount:
+    """Events of one origin and rule version; ``rule`` is None for recorded events."""
+
+    origin: str
+    rule: str | None
+    version: str | None
+    confidence: str | None
+    rows: int  # in the output of the run
+    before: int | None  # in main before it; None: not measured
+    superseded: int | None  # in the output of the superseded run; None: the run supersedes none that rebuilt events
+
+
+@dataclass(frozen=True, slots=True)
 class ReportView:
     """Everything a person needs to decide on one run; ``diff`` is None if its snapshots are gone."""
 
@@ -56,6 +69,7 @@ class ReportView:
     waves: tuple[WaveView, ...] = ()
     turn: WaveTurnView | None = None  # None: the run is one wave
     copies: tuple[CopySummary, ...] = field(default=(), metadata=LEFT_OUT)  # in warehouses, that the run delivers to
+    origins: tuple[OriginCount, ...] = field(default=(), metadata=LEFT_OUT)  # of a run that rebuilds events
     kept_notes: tuple[NoteView, ...] = field(default=(), metadata=LEFT_OUT)  # what people wrote about the run
 
     def data(self) -> dict[str, Any]:

@@ -41,6 +41,7 @@ class RunView:
     log: str
     failures: tuple[Mapping[str, Any], ...] = ()
     kind: str = "restate"
+    grain: str = "day"
     waves: tuple[WaveView, ...] = ()
     copies: tuple[CopyLine, ...] = field(default=(), metadata=LEFT_OUT)  # in warehouses, one line each
 
@@ -104,7 +105,7 @@ class QuarantineView:
     state: str
     grain: str
     table: str | None  # None: it does not exist, or was cleaned up
-    inputs: Mapping[str, Mapping[str, int]]  # by input: rows in, used, quarantined, suppressed, set aside
+    inputs: Mapping[str, Mapping[str, int | str]]  # by input: rows in, used, quarantined, suppressed, set aside
     reasons: tuple[QuarantineReason, ...]
     rows: tuple[SetAsideRow, ...]
     masked: tuple[str, ...] = ()

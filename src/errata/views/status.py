@@ -133,6 +133,7 @@ class StatusView:
     state: str | None = None
     grain: str = "day"
     order: str = "newest"
+    kind: str = field(default="restate", metadata=LEFT_OUT)
     chunks: RunCounts | None = None
     recomputed: int = 0
     rows: int = 0
@@ -147,7 +148,9 @@ class StatusView:
     canary: Mapping[str, Any] | None = None
     determinism: Mapping[str, Any] | None = None
     held: str = ""  # why no new chunk starts, as last reported by a worker
-    input_rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # per input: rows used and set aside
+    input_rows: Mapping[str, Mapping[str, int | str]] = field(
+        default_factory=dict
+    )  # per input: rows used and set aside
     accepted: tuple[Mapping[str, str], ...] = ()  # accepted warnings: check, why, person
     quorum: QuorumView | None = None
     break_glass: BreakGlassView | None = None  # the newest

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from errata import logs
 from errata.client import Client
 from errata.ledger import Ledger
 from errata.model.product import Project
@@ -56,8 +57,13 @@ def open_workspace(
     from errata.project import load_project
 
     loaded = load_project(project)
-    ledger = Ledger.attach(loaded.ledger, redact=loaded.redact, wrapping=_build_key_loader(loaded))
     say = narrate or _print_line
+    _start_log(loaded, say)
+    ledger = Ledger.attach(loaded.ledger, redact=loaded.redact, wrapping=_build_key_loader(loaded))
+    if loaded.lineage is not None:
+        from errata.delivery.lineage.lineage_items import LineageRule
+
+        ledger.follow(LineageRule().choose)
     return Workspace(
         loaded,
         ledger,
@@ -67,6 +73,13 @@ def open_workspace(
         progress=progress or _NoProgress,
         sleep=sleep,
     )
+
+
+def _start_log(project: Project, say: Callable[[str], None]) -> None:
+    if project.logging is None:
+        return
+    if problem := logs.start(project.logging.file, project.logging.level, project.redact):
+        say(f"WARNING: no log lines are written: {project.redact(problem)}")
 
 
 def build_client(workspace: Workspace) -> Client:
@@ -114,7 +127,7 @@ class _NoProgress:
     def prepare(self, text: str | None) -> None:
         """Something is done before the first chunk."""
 
-    def advance(self, partitions: int, rows: int) -> None:
+    def advance(self, partitions: Collection[str], rows: int) -> None:
         """A chunk was adopted."""
 
     def show(self, chunk_id: str, text: str | None) -> None:

@@ -12,7 +12,9 @@ from errata.project.load import PROJECT_FILE, read_project_files
 from errata.project.problems import Path as KeyPath
 from errata.project.problems import ProjectProblem, is_near
 from errata.wiring.copy_check import find_copy_problems
+from errata.wiring.lineage_check import find_lineage_problems
 from errata.wiring.rule_check import find_dbt_problems, find_ref_problems, find_rule_problems, find_verify_problems
+from errata.wiring.sink_check import find_sink_problems
 from errata.wiring.transform_problems import find_query_problems
 from errata.workspace import Workspace
 
@@ -21,15 +23,18 @@ def check_workspace(workspace: Workspace) -> tuple[ProjectProblem, ...]:
     """Check a project that loads against its transforms, tables and source files."""
     engines = workspace.engines
     found = _check(workspace.project, engines.tables, engines.inputs, engines.pins, {})
-    return _sort((*found, *find_copy_problems(workspace)))
+    more = (*find_copy_problems(workspace), *find_sink_problems(workspace), *find_lineage_problems(workspace))
+    return _sort((*found, *more))
 
 
 def check_files(directory: Path | str) -> tuple[ProjectProblem, ...]:
     """Check a project whose files are wrong: all problems of the files, and those of what could be read of them."""
+    from errata.engines.files.recorded import RecordingReader
     from errata.engines.files.source import FileSource
     from errata.engines.iceberg.metadata.tables import IcebergMetadata, TableLoader
     from errata.engines.iceberg.metadata.tags import IcebergTags
-    from errata.wiring.engines import InputRouter
+    from errata.engines.kafka.topics import KafkaTopics
+    from errata.wiring.input_router import InputRouter
 
     files = read_project_files(directory)
     project = files.project
@@ -38,7 +43,9 @@ def check_files(directory: Path | str) -> tuple[ProjectProblem, ...]:
     catalogs = TableLoader(project.catalogs)
     try:
         tables = IcebergMetadata(catalogs)
-        inputs = InputRouter(tables, FileSource(project.root, project.s3))
+        nothing = RecordingReader(lambda _source: (), project.recordings.location)  # the ledger is not opened
+        topics = KafkaTopics(project.kafka, project.redact)
+        inputs = InputRouter(tables, FileSource(project.root, project.s3), nothing, topics)
         more = _check(project, tables, inputs, IcebergTags(catalogs), files.misread)
     finally:
         catalogs.close()

@@ -80,7 +80,7 @@ def _describe_copy(workspace: Workspace, product: Product, declared: Copy) -> Do
         return DoctorCheck(name, ok=True, found=f"not looked at: {missing.message}", waiting=True)
     except ErrataError as error:
         return DoctorCheck(name, ok=False, found=error.message, hint=error.hint or "errata check")
-    if found.copy is None:
+    if found.copy is None or found.errors:
         return DoctorCheck(name, ok=False, found="; ".join(found.errors), hint="errata check")
     told = [f"{plural(len(found.copy.columns), 'column')} of {product.target.table}"]
     told += [f"not copied: {', '.join(found.left_out)}"] if found.left_out else []

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from errata.errors import ErrataError
-from errata.jars import find_required_groups, list_jars, require_jars
+from errata.errors import ErrataError, SetupError
+from errata.jars import find_installed_spark, find_required_groups, find_sealed_lane, list_jars, require_jars
 from errata.ledger import HazardRecord, Ledger
 from errata.model.partition import format_partition_list, format_ranges
 from errata.model.product import Catalog, Project
@@ -18,6 +18,7 @@ from errata.model.side_tables import find_side_table
 from errata.text.secrets import hide_passwords
 from errata.views.checks import DoctorCheck
 from errata.wiring.copy_check import check_copies
+from errata.wiring.lineage_check import check_lineage
 
 if TYPE_CHECKING:
     from errata.wiring.engines import ProjectEngines
@@ -28,6 +29,9 @@ _LEDGER_HINT = "correct ledger in errata.yaml; if it is right: docs/guides/clean
 _ABSENT_HINT = "the first plan creates it; if you have a ledger, correct ledger in errata.yaml"
 _MAX_SHOWN = 3
 """Maximum number of missing files, or of refs of other ledgers, to list."""
+
+
+_KAFKA_HINT = "check kafka in errata.yaml: bootstrap, conf, and the variables that it uses"
 
 
 def run_checks(workspace: Workspace, engines: ProjectEngines, *, deep: bool = False) -> tuple[DoctorCheck, ...]:
@@ -81,12 +85,15 @@ def _check_lake(workspace: Workspace, engines: ProjectEngines, *, deep: bool) ->
                 f"catalog {catalog.name} in Java", partial(_describe_java_catalog, catalog, engines), _CATALOG_HINT
             )
             yield _probe_refs(project, catalog, engines)
+    for cluster in project.kafka:
+        yield _try_check(f"kafka {cluster}", partial(engines.topics.describe_cluster, cluster), _KAFKA_HINT)
     for table in (product.target.table for product in project.products.values()):
         if table.partition(".")[0] in absent:
             continue
         yield _try_check(f"table {table}", partial(_describe_table, engines, table), "errata check")
         yield from _check_main(ledger, engines, table)
     yield from check_copies(workspace)
+    yield from check_lineage(workspace)
     for table in _list_tables(project):
         if table.partition(".")[0] in absent:
             continue
@@ -142,15 +149,15 @@ def _check_java() -> DoctorCheck:
 
 
 def _check_spark() -> DoctorCheck:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        found = version("pyspark")
-    except PackageNotFoundError:
+    """The installed Spark, and the Iceberg that goes with it."""
+    found = find_installed_spark()
+    if found is None:
         return DoctorCheck("spark", ok=False, found="none", hint="pip install 'errata[spark]'")
-    ok = found.startswith("4.1.")
-    hint = "" if ok else "expected pyspark 4.1: the pinned Iceberg jar is built for it"
-    return DoctorCheck("spark", ok, f"pyspark {found}", hint)
+    try:
+        lane = find_sealed_lane(jar.coordinate for jar in list_jars("spark"))
+    except SetupError as error:
+        return DoctorCheck("spark", ok=False, found=f"pyspark {found}", hint=f"{error.message}: {error.hint}")
+    return DoctorCheck("spark", ok=True, found=f"pyspark {found}" + (f" with Iceberg {lane[1]}" if lane else ""))
 
 
 def _describe_jars(group: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -14,74 +14,52 @@ from typing import TYPE_CHECKING, Any
 from errata.canonical import digest_of
 from errata.errors import SetupError
 from errata.ledger import Ledger
-from errata.model.manifest import Code, TargetPin
-from errata.model.partition import Grain
-from errata.model.product import Input, Product, Project
+from errata.model.manifest import Code, Manifest, TargetPin
+from errata.model.product import Product, Project
+from errata.wiring.consumer_engines import ConsumerEngines
 from errata.workspace import Engines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from errata.engines.channels.sender import ChannelSender
-    from errata.engines.consumers.postgres_database import PostgresWatermarks
-    from errata.engines.consumers.systems import DeclaredSystems
-    from errata.engines.copies.snowflake_copies import SnowflakeCopies
-    from errata.engines.files.source import FileSource
-    from errata.engines.hooks.alarm import CommandAlarm
     from errata.engines.hooks.probes import SignalProbes
     from errata.engines.iceberg.commits.java import JavaIceberg
     from errata.engines.iceberg.commits.publish import IcebergPublishing
     from errata.engines.iceberg.commits.side_tables import IcebergSideTables
     from errata.engines.iceberg.commits.staging import IcebergStaging
-    from errata.engines.iceberg.metadata.tables import IcebergMetadata, TableLoader
     from errata.engines.spark.compute.chunks import SparkChunkEngine
+    from errata.engines.spark.inputs.access import InputAccess
     from errata.engines.spark.measure.measurer import SparkMeasurer
     from errata.engines.spark.runtime.spark_session import SparkRuntime
     from errata.engines.spark.write.append import SparkWriter
     from errata.engines.spark.write.rewrite import SparkRewriter
     from errata.engines.spark.write.side_tables import SparkSideTables
     from errata.jars import Jar
-    from errata.model.consumer.declaration import Warehouse
-    from errata.model.graph.dbt_graph import DbtManifest
-    from errata.model.near_miss import NearMiss
     from errata.model.product.throttle import Throttle
-    from errata.ports.checkpoints import CheckpointStore
-    from errata.ports.copies import LakeReader, LinkedTables, WarehouseCopies
-    from errata.ports.erasure import ErasedSubjects, Suppressions
-    from errata.ports.hooks import DbtRunner
-    from errata.ports.ready import ReadyTables
+    from errata.ports.change_logs import ChangeLogReader
+    from errata.ports.clusters import Cluster
+    from errata.ports.erasure import ErasedSubjects, SubjectSearch, Suppressions
+    from errata.ports.outgoing_rows import EmittedTable
     from errata.ports.tables import (
         HistoryReader,
-        InputReader,
-        InputState,
         OutsideReader,
         QuarantineTable,
         RowReader,
-        TableReader,
         TagKeeper,
-        TargetReader,
     )
 
 
-class ProjectEngines:
+class ProjectEngines(ConsumerEngines):
     """The adapters of one project, each created on first use."""
 
     def __init__(self, project: Project, ledger: Ledger, spark: SparkSession | None = None) -> None:
-        self._project = project
-        self._ledger = ledger
+        super().__init__(project, ledger)
         self._spark = spark
 
     @property
     def log(self) -> Path:
         """Log file for the output of Java and Spark."""
         return Path(self._project.root) / ".errata" / "logs" / f"spark-{datetime.now(UTC):%Y%m%d}.log"
-
-    @cached_property
-    def catalogs(self) -> TableLoader:
-        """Catalogs without a JVM, shared by all metadata readers."""
-        from errata.engines.iceberg.metadata.tables import TableLoader
-
-        return TableLoader(self._project.catalogs)
 
     def close(self) -> None:
         """Close the catalog connections, if any; the JVM ends with the process."""
@@ -94,37 +72,6 @@ class ProjectEngines:
         """Start the JVM, and Spark unless ``session`` is false, in the background."""
         self.runtime.start_early(session=session)
 
-    @cached_property
-    def metadata(self) -> IcebergMetadata:
-        """Table metadata without a JVM."""
-        from errata.engines.iceberg.metadata.tables import IcebergMetadata
-
-        return IcebergMetadata(self.catalogs)
-
-    @property
-    def targets(self) -> TargetReader:
-        """Targets, read only."""
-        return self.metadata
-
-    @property
-    def tables(self) -> TableReader:
-        """Table descriptions, read only."""
-        return self.metadata
-
-    @cached_property
-    def sources(self) -> FileSource:
-        """Plain files, local or on S3."""
-        from errata.engines.files.source import FileSource
-
-        return FileSource(self._project.root, self._project.s3)
-
-    @cached_property
-    def checkpoints(self) -> CheckpointStore:
-        """Checkpoints of streams, local or on S3."""
-        from errata.engines.files.checkpoints import CheckpointFiles
-
-        return CheckpointFiles(self._project.root, self._project.s3)
-
     @property
     def jars(self) -> tuple[Jar, ...]:
         """The jars that this project's catalogs and storage need."""
@@ -133,9 +80,11 @@ class ProjectEngines:
         return list_jars(*find_required_groups(self._project))
 
     @property
-    def inputs(self) -> InputReader:
-        """Inputs, tables or files."""
-        return InputRouter(self.metadata, self.sources)
+    def available_jars(self) -> Mapping[str, str]:
+        """See the port: all groups, because a product that was changed since may have needed others."""
+        from errata.jars import load_jar_groups
+
+        return {jar.coordinate: jar.sha256 for group in load_jar_groups().values() for jar in group}
 
     @cached_property
     def pins(self) -> TagKeeper:
@@ -173,24 +122,34 @@ class ProjectEngines:
         return IcebergQuarantine(self.catalogs)
 
     @cached_property
-    def ready(self) -> ReadyTables:
-        """The table of ready partitions, without a JVM."""
-        from errata.engines.iceberg.metadata.ready_table import IcebergReadyTables
+    def emitted(self) -> EmittedTable:
+        """Tables of rows that runs emit for topics, without a JVM."""
+        from errata.engines.iceberg.metadata.emitted_tables import IcebergEmitted
 
-        return IcebergReadyTables(self.catalogs)
+        return IcebergEmitted(self.catalogs)
 
     @cached_property
     def suppressions(self) -> Suppressions:
         """Suppression of erased subjects; empty if no product names subjects."""
         subjects: dict[str, tuple[str, ...]] = {}
         for product in self._project.products.values():
-            known = subjects.get(product.target.table, ())
-            subjects[product.target.table] = tuple(dict.fromkeys((*known, *product.target.subjects)))
-        if not any(subjects.values()):
+            if product.names_subjects:
+                known = subjects.get(product.target.table, ())
+                subjects[product.target.table] = tuple(dict.fromkeys((*known, *product.target.subjects)))
+        if not subjects:
             return _NoSuppressions()
         from errata.engines.spark.measure.erasure import SparkSuppressions
 
-        return SparkSuppressions(self.erased, subjects, lambda: self.runtime.session)
+        return SparkSuppressions(
+            self.erased, subjects, lambda: self.runtime.session, self._access, self._ledger.parts.get
+        )
+
+    @cached_property
+    def subject_search(self) -> SubjectSearch:
+        """Searches tables for given subjects, without a JVM."""
+        from errata.engines.iceberg.metadata.subject_search import IcebergSubjectSearch
+
+        return IcebergSubjectSearch(self.catalogs)
 
     @cached_property
     def erased(self) -> ErasedSubjects:
@@ -217,23 +176,6 @@ class ProjectEngines:
         from errata.wiring.transform_problems import refuse_broken_transform
 
         refuse_broken_transform(self._project, product, self.tables, may_leave_out=may_leave_out)
-
-    def dbt(self) -> DbtManifest | None:
-        """See the port."""
-        if self._project.dbt is None:
-            return None
-        from errata.engines.files.dbt_manifest import read_dbt_manifest
-
-        return read_dbt_manifest(self._project.dbt.manifest)
-
-    @property
-    def dbt_runner(self) -> DbtRunner | None:
-        """See the port."""
-        if self._project.dbt is None or self._project.dbt.project is None:
-            return None
-        from errata.engines.hooks.dbt_runner import DbtProcess
-
-        return DbtProcess(Path(self._project.dbt.project))
 
     def code(self, product: Product) -> tuple[Code, bytes]:
         """The project's current code: its description, and the zip."""
@@ -305,7 +247,7 @@ class ProjectEngines:
         """Rewrites of rows, which few publications need."""
         from errata.engines.spark.write.rewrite import SparkRewriter
 
-        return SparkRewriter(self.runtime, self._files)
+        return SparkRewriter(self.runtime, self._files, self._access)
 
     @cached_property
     def beside(self) -> IcebergSideTables:
@@ -321,6 +263,12 @@ class ProjectEngines:
 
         return SparkSideTables(self.runtime, self._files)
 
+    def cluster(self, target: str) -> Cluster:
+        """The cluster of this kind that errata.yaml declares."""
+        from errata.wiring.clusters import open_cluster
+
+        return open_cluster(self._project, target)
+
     def hold_to(self, throttle: Throttle) -> None:
         """Use the cores and pool of the current run."""
         self.runtime.hold_to(throttle)
@@ -331,7 +279,33 @@ class ProjectEngines:
         from errata.engines.spark.compute.chunks import SparkChunkEngine
 
         cache = choose_code_cache(Path(self._project.root))
-        return SparkChunkEngine(self.runtime, self._files, self.sources, cache, self.quarantine.ensure)
+        return SparkChunkEngine(
+            self.runtime,
+            self._files,
+            self.sources,
+            cache,
+            self.quarantine.ensure,
+            self.emitted.ensure,
+            self.topics,
+            self._access,
+        )
+
+    @cached_property
+    def change_logs(self) -> ChangeLogReader:
+        """Change logs, read with Spark."""
+        from errata.engines.spark.inputs.log_facts import SparkChangeLogs
+
+        return SparkChangeLogs(lambda: self.runtime.session, self._project.kafka)
+
+    @cached_property
+    def _access(self) -> InputAccess:
+        """How inputs are reached; the key of the list of erased subjects is read only where it is needed."""
+        from errata.engines.spark.inputs.access import InputAccess
+
+        def hasher() -> Callable[[str], str]:
+            return self.erased.hasher()  # only here, because a project without a list has none
+
+        return InputAccess(self._project.kafka, hasher)
 
     @cached_property
     def measurer(self) -> SparkMeasurer:
@@ -339,7 +313,8 @@ class ProjectEngines:
         from errata.engines.spark.measure.measurer import SparkMeasurer
 
         runtime = self.runtime
-        return SparkMeasurer(runtime.session, self._ledger.parts.get, self.publishing.files_of, pool=runtime.gate_pool)
+        parts, files = self._ledger.parts.get, self.publishing.files_of
+        return SparkMeasurer(runtime.session, parts, files, pool=runtime.gate_pool, access=self._access)
 
     @cached_property
     def probes(self) -> SignalProbes:
@@ -353,88 +328,9 @@ class ProjectEngines:
         return SignalProbes(Path(self._project.root), {"ledger": self._ledger.scalar, "lake": lake})
 
     @property
-    def alarm(self) -> CommandAlarm:
-        """The break-glass alarm."""
-        from errata.engines.hooks.alarm import CommandAlarm
-
-        return CommandAlarm(Path(self._project.root), self._project.alarm)
-
-    @property
-    def channels(self) -> ChannelSender:
-        """Messages to consumers."""
-        from errata.engines.channels.sender import ChannelSender
-
-        return ChannelSender(Path(self._project.root))
-
-    @property
-    def consumers(self) -> DeclaredSystems:
-        """Caches, databases and programs of consumers."""
-        from errata.engines.consumers.systems import DeclaredSystems
-
-        return DeclaredSystems(Path(self._project.root), self._warehouse_uris)
-
-    @property
-    def watermarks(self) -> PostgresWatermarks:
-        """Watermarks of incremental jobs."""
-        from errata.engines.consumers.postgres_database import PostgresWatermarks
-
-        return PostgresWatermarks(self._warehouse_uris)
-
-    def copies(self, warehouse: str) -> WarehouseCopies:
-        """See the port."""
-        declared = self._project.warehouses.get(warehouse)
-        if declared is not None and declared.type == "snowflake":
-            return self._open_snowflake(declared)
-        from errata.engines.copies.postgres_copies import PostgresCopies
-
-        return PostgresCopies(self._warehouse_uris)
-
-    def linked_tables(self, warehouse: str) -> LinkedTables:
-        """See the port."""
-        return self._open_snowflake(self._project.warehouses[warehouse])
-
-    def _open_snowflake(self, declared: Warehouse) -> SnowflakeCopies:
-        from errata.engines.copies.snowflake_copies import SnowflakeCopies
-        from errata.wiring.warehouse_accounts import build_account
-
-        return SnowflakeCopies({declared.name: build_account(declared, Path(self._project.root))})
-
-    @cached_property
-    def lake_rows(self) -> LakeReader:
-        """Rows for copies, without a JVM."""
-        from errata.engines.iceberg.metadata.lake_rows import IcebergLakeReader
-
-        return IcebergLakeReader(self.catalogs)
-
-    @property
-    def _warehouse_uris(self) -> dict[str, str]:
-        return {name: one.uri for name, one in self._project.warehouses.items() if one.uri is not None}
-
-    @property
     def content(self) -> _LazyContent:
         """Content digests, for cases that file lists cannot decide."""
         return _LazyContent(self)
-
-
-@dataclass(frozen=True, slots=True)
-class InputRouter:
-    """Reads inputs, each from where it is."""
-
-    tables: IcebergMetadata
-    files: FileSource
-
-    def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
-        """Read a table input from the catalog, a file input from the file listing."""
-        state = (self.tables if source.table else self.files).read_input(source, grain, partitions)
-        if source.complete is None or source.complete.rows_from is None:
-            return state
-        from errata.ports.tables import add_announced
-
-        return add_announced(state, self.tables.read_announced(source, grain, partitions))
-
-    def find_near_miss(self, source: Input) -> NearMiss | None:
-        """Search for the files of an input."""
-        return (self.tables if source.table else self.files).find_near_miss(source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,6 +361,10 @@ class _NoSuppressions:
         return ""
 
     def held(self, _table: str, _target: TargetPin, _snapshots: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+        """Empty: no subject is listed."""
+        return ()
+
+    def used(self, _manifest: Manifest, _since: str | None) -> tuple[str, ...]:
         """Empty: no subject is listed."""
         return ()
 

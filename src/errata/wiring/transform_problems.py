@@ -45,7 +45,11 @@ def find_query_problems(project: Project, product: Product, tables: TableReader)
         merge is not None and merge.delete is not None
     )  # a condition may need further columns
     around = SqlSurroundings(
-        inputs={source.name: _list_input_columns(source, product, tables) for source in product.inputs},
+        inputs={
+            source.name: _list_input_columns(source, product, tables)
+            for source in product.inputs
+            if source.transactions_of is None
+        },
         config=list_config_parameters(product.transform.config),
         has_interval=target.grain.is_time,
         outputs=None if is_open else (*(columns or ()), *target.add_columns),

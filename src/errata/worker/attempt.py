@@ -7,11 +7,13 @@ a lost worker, and both stop this worker.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from errata import logs, traces
 from errata.errors import (
     AttemptLost,
     EngineError,
@@ -22,7 +24,9 @@ from errata.errors import (
     WorkerDied,
 )
 from errata.failpoints import failpoint
+from errata.gate.newest_list import read_newest_list
 from errata.ledger import AttemptRecord, RunRecord
+from errata.log_fields import describe_attempt
 from errata.model.audit import Actor
 from errata.model.manifest import Chunk, Manifest
 from errata.model.partition import format_ranges
@@ -57,7 +61,7 @@ def build_chunk_work(job: RunJob, attempt: AttemptRecord) -> ChunkWork:
     chunk = Chunk(attempt.chunk_id, attempt.partitions, 0, 0)
     earlier = _find_earlier_snapshots(job) if any(pin.own for pin in job.manifest.inputs) else {}
     rebases = _read_rebases(job)
-    pinned = apply_rebase(job.manifest, rebases, chunk.partitions)
+    pinned = apply_rebase(read_newest_list(job.workspace, job.manifest), rebases, chunk.partitions)
     return ChunkWork(
         job.run.run_id, pinned, job.run.manifest_digest, chunk, attempt.attempt_id, _read_parts(job, rebases), earlier,
         attempt.started_at,
@@ -97,13 +101,21 @@ def attempt_chunk(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> None:
             job.workspace.engines.chunks.cancel(work)
         return True
 
+    fields = describe_attempt(job.run.run_id, job.manifest, work.chunk, attempt.attempt_id, attempt.fence)
     try:
-        with beating(attempt_lease(), renew, f"heart-{attempt.attempt_id}"):
+        with (
+            logs.bind(fields),
+            traces.span("chunk", run=job.run.run_id, chunk=work.chunk.chunk_id, fence=attempt.fence),
+            beating(attempt_lease(), renew, f"heart-{attempt.attempt_id}"),
+        ):
+            logs.log("attempt.started", owner=attempt.owner.name)
             _stage_and_adopt(job, attempt, work)
     except AttemptLost as lost:
         job.workspace.narrate(f"chunk {work.chunk.chunk_id}: {lost.message}")
     except ErrataError as error:
-        _record_failure(job, attempt, error, was_taken=taken.is_set())
+        with logs.bind(fields):
+            logs.log("attempt.error", logging.WARNING, code=error.code)
+            _record_failure(job, attempt, error, was_taken=taken.is_set())
     finally:
         job.progress.show(work.chunk.chunk_id, None)
 
@@ -129,11 +141,12 @@ def _stage_and_adopt(job: RunJob, attempt: AttemptRecord, work: ChunkWork) -> No
             seconds=seconds,
             actor=job.actor,
             cost=cost,
+            erasure_snapshot_id=work.manifest.erasure.snapshot_id if work.manifest.erasure else None,
         )
 
     retry_ledger_call(adopt, job.workspace)
     failpoint("stage.after_adopt")
-    job.progress.advance(len(work.chunk.partitions), staged.rows)
+    job.progress.advance(work.chunk.partitions, staged.rows)
 
 
 def _record_failure(job: RunJob, attempt: AttemptRecord, error: ErrataError, *, was_taken: bool) -> None:

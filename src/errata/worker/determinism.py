@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from errata.canonical import digest_of
 from errata.errors import Nondeterministic, StateRefused
+from errata.gate.newest_list import read_newest_list
 from errata.model.manifest import Chunk
 from errata.model.partition import format_ranges
 from errata.model.pinned_snapshots import narrow_pins
@@ -48,7 +49,7 @@ def check_determinism(job: RunJob) -> None:
             f"proving determinism on {format_ranges(job.manifest.target.grain, chunk.partitions)}, computed twice"
         )
         name = f"{job.run.run_id}/{chunk.chunk_id}/proof"
-        pinned = narrow_pins(job.manifest, chunk.partitions)
+        pinned = narrow_pins(read_newest_list(job.workspace, job.manifest), chunk.partitions)
         work = ChunkWork(job.run.run_id, pinned, job.run.manifest_digest, chunk, name, job.parts)
         first, second = (job.workspace.engines.chunks.digests(work, tasks) for tasks in PARALLELISM)
         if different := _find_differences(first, second):

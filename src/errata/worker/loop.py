@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -18,6 +19,8 @@ from typing import TypeVar
 from errata.errors import ErrataError, PublishConflict, ScopeLocked
 from errata.failpoints import failpoint
 from errata.ledger import AttemptRecord, Owner
+from errata.ledger.figures.readings import Reading as LastReading
+from errata.ledger.figures.readings import ReadingName
 from errata.model.product.throttle import Signal, Throttle
 from errata.model.run import ChunkState, RunState
 from errata.model.waves import WaveState, wave_of_chunk
@@ -84,9 +87,16 @@ def work_until_done(
         job.workspace.ledger.audit.note(job.run.run_id, job.actor, f"throttle.{reading.level.value}", body | limits)
         job.workspace.narrate(f"{_LEVEL_TEXT[reading.level]}: {reading.told}")
 
+    def seen(reading: Reading) -> None:
+        value = None if reading.value is None else float(reading.value)
+        kept = LastReading(
+            ReadingName.LIVE_SIGNAL, job.run.product, value, reading.signal.name, detail=reading.level.value
+        )
+        job.workspace.ledger.readings.put(kept)
+
     probe = job.workspace.engines.probes.read
     with (
-        HealthMonitor(health, probe, changed) as watch,
+        HealthMonitor(health, probe, changed, seen) as watch,
         ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="chunk") as pool,
     ):
         loop = _LoopState(job, owner, parallel, max_chunks, throttle, watch, enter_wave=enter_wave)
@@ -124,7 +134,8 @@ def _submit_attempt(loop: _LoopState, pool: ThreadPoolExecutor, attempt: Attempt
     try:
         failpoint("chunk.after_claim")
         work = _retry_ledger(loop, partial(build_chunk_work, loop.job, attempt))
-        loop.flying[pool.submit(attempt_chunk, loop.job, attempt, work)] = work
+        # in a copy of this context, which has the run for log lines and the span of the command
+        loop.flying[pool.submit(copy_context().run, attempt_chunk, loop.job, attempt, work)] = work
     except BaseException:
         # give the chunk back at once: no heartbeat runs yet, and others would have to wait until its lease expires
         with suppress(ErrataError):

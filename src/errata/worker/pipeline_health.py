@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -65,10 +66,15 @@ class HealthMonitor:
     """Reads the signals until closed; ``worst`` is the reading that currently limits the run."""
 
     def __init__(
-        self, signals: Sequence[Signal], read: Callable[[Signal], Decimal], changed: Callable[[Reading], None]
+        self,
+        signals: Sequence[Signal],
+        read: Callable[[Signal], Decimal],
+        changed: Callable[[Reading], None],
+        seen: Callable[[Reading], None] = lambda _: None,
     ) -> None:
         self._read = read
         self._changed = changed
+        self._seen = seen
         self._over = threading.Event()
         self._now = {signal.name: Reading(signal, None, Level.GO) for signal in signals}
         self._told = dict.fromkeys(self._now, Level.GO)
@@ -100,6 +106,9 @@ class HealthMonitor:
         for name, before in list(self._now.items()):
             if time.monotonic() >= self._due[name]:
                 self._now[name] = self._read_signal(before)
+                # only metrics get every reading: while the ledger cannot be reached, there are none
+                with suppress(ErrataError):
+                    self._seen(self._now[name])
                 self._due[name] = time.monotonic() + before.signal.every_seconds
             if self._now[name].level is not self._told[name]:
                 self._report_change(self._now[name])

@@ -16,6 +16,7 @@ from errata.commands.next_step import RunSituation, next_steps
 from errata.model.run import RunState
 from errata.project import ProjectProblem
 from errata.views import LedgerView
+from errata.views.metrics import MetricsFileView
 from unit.cli import samples
 
 
@@ -53,6 +54,9 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "runs": samples.accepted,
     "history": samples.commits,
     "impact": samples.impact,
+    "metrics": samples.metrics,
+    "metrics_text": lambda: "# TYPE errata_ledger_up gauge\nerrata_ledger_up 1.0\n",
+    "write_metrics": lambda: MetricsFileView("/var/lib/node_exporter/errata.prom"),
     "stale": samples.stale,
     "check_consumers": samples.consumers,
     "confirm_consumer": samples.confirmed,
@@ -77,6 +81,9 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "audit_head": samples.head,
     "create_ledger": lambda: LedgerView("0f1e2d3c4b5a6978", "/finsight/.errata/ledger.db", already=False),
     "erase": samples.listed,
+    "erase_where": samples.erasure_places,
+    "erase_prove": samples.erasure_proof,
+    "erase_redact": samples.redaction,
     "erase_person": samples.erased,
     "evidence": lambda: (samples.evidence(), b"PK\x03\x04 bundle"),
     "cleanup": samples.cleanup,

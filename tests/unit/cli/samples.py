@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -27,6 +27,7 @@ from errata.model.diff import (
 )
 from errata.model.partition import Grain, expand_range, list_comparable
 from errata.model.product import Control, GroupKey, Reconciliation
+from errata.model.product.erasure_place import Place
 from errata.ports.measure import Measurement
 from errata.project import ProjectProblem
 from errata.publishing.sql.comparison import build_read_statements
@@ -82,7 +83,16 @@ from errata.views import (
     WaveView,
     WhyView,
 )
-from errata.views.audit import ForeignCommitView, GapsView, GapView, ProductGapsView
+from errata.views.audit import (
+    ErasureProofView,
+    ErasureWhereView,
+    ForeignCommitView,
+    GapsView,
+    GapView,
+    ProductGapsView,
+    RedactedFileView,
+    RedactionView,
+)
 from errata.views.checks import CheckResult
 from errata.views.consumers import ConfirmView, ConsumerEffectView, ConsumersView
 from errata.views.copies import (
@@ -103,6 +113,7 @@ from errata.views.late import (
     StandingUseView,
     StandingView,
 )
+from errata.views.metrics import MetricsView, MetricValue, MetricView
 from errata.views.outbox import DeliverView, OutboxDecisionView, OutboxItemView, OutboxView
 from errata.views.readiness import HoldView, PartitionReadyView, ReadyView
 from errata.views.recovery_line import RecoveryLine
@@ -827,6 +838,32 @@ def listed() -> ListedView:
     )  # fmt: skip
 
 
+def erasure_places() -> ErasureWhereView:
+    places = (
+        Place("live table", "lake.fin.daily_revenue", "holds", None,
+              "its owner deletes the rows, and plans without them"),
+        Place("undo set", f"lake.fin.daily_revenue@errata_{RUN}-p1-3fa9c2_undo", "holds", "2026-04-01",
+              "errata cleanup, then expire_snapshots"),
+        Place("time travel", "snow:FIN.DAILY_REVENUE", "unknown", "2026-05-22",
+              "Snowflake: at most 90 days of time travel and 7 of fail-safe after the last delivery"),
+    )  # fmt: skip
+    return ErasureWhereView(2, 1, places, "2026-02-15")
+
+
+def erasure_proof(left: Mapping[str, str] | None = None) -> ErasureProofView:
+    return ErasureProofView(2, "2026-04-02", left or {}, 61)
+
+
+def redaction(*, found: bool = True) -> RedactionView:
+    if not found:
+        return RedactionView(("raw.sales",), (), {}, ())
+    files = (
+        RedactedFileView("5d8e0f1c2b3a", "raw.sales", "2026-01-17.jsonl", "below 5", "9a7b6c5d4e3f"),
+        RedactedFileView("77aa88bb99cc", "raw.sales", "2026-01-18.jsonl", "41", None),
+    )
+    return RedactionView(("raw.sales",), files, {"c0ffee112233": "it has no column account_id"}, (RUN,))
+
+
 def log() -> tuple[AuditEntry, ...]:
     ana = Actor("ana", "ana", "host-a")
     return (
@@ -1048,9 +1085,10 @@ def copies_check() -> CopiesCheckView:
     return CopiesCheckView(
         "fin.daily_revenue", "day", "7720003344556677889",
         (
-            CheckedCopy("pg", "fin.daily_revenue", 44, moved_on=("2026-02-14",)),
+            CheckedCopy("pg", "fin.daily_revenue", 44, moved_on=("2026-02-14",), baseline=("2025-12-31",)),
             CheckedCopy("snow", "DAILY_REVENUE", 45, (changed,), unknown=("2026-03-01",)),
             CheckedCopy("bi", "daily", 45, (DifferingPartition(found[2], 4_680, 0, "undelivered"),), waived_by="bo"),
+            CheckedCopy("new", "daily"),
             CheckedCopy("old", "daily", error="old cannot be reached: TimedOut"),
         ),
         ok=False,
@@ -1151,3 +1189,8 @@ def runbook() -> RunbookView:
     unneeded = {"sinks": "the product declares no sinks"}
     steps = list_steps(actions, unneeded, {"notes": f'errata note {RUN} "…"'})
     return RunbookView(RUN, "fin.daily_revenue", "published", steps, (note(),))
+
+
+def metrics() -> MetricsView:
+    value = MetricValue({"product": "fin.daily_revenue", "state": "running"}, 1.0)
+    return MetricsView((MetricView("errata_runs", "gauge", "Runs in the ledger, by state.", (value,)),))

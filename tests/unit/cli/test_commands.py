@@ -23,12 +23,13 @@ RUN, DIGEST = samples.RUN, samples.DIGEST
 PLAIN = (
     "init adopt check doctor try plan show approve decline run pause resume cancel retry submit validate diff "
     "report release publish quarantine rollback status why runs history impact stale late runbook note cleanup deliver "
-    "ready ack"
+    "ready ack import record recordings metrics"
 )
 NAMES = (
     *PLAIN.split(" "),
     *("jars fetch", "jars archive", "jars check"),
     *("audit verify", "audit gaps", "audit log", "audit head", "audit keygen", "audit erase-person", "erase add"),
+    *("erase where", "erase redact", "erase prove"),
     *("ledger create", "ledger roles"),
     *("evidence export", "evidence verify"),
     *("live check", "live write"),
@@ -137,7 +138,8 @@ def test_plan_hands_over_everything():
         "partitions": None, "reason": "why", "kind": "repair", "copies": None, "order": "oldest", "canary": 3,
         "supersede": "bf-1",
         "prove_determinism": 2, "deadline": "8h",
-        "overrides": {"recent": "closed = early", "rows": "fine"}, "restore": None, "dry_run": True, "as_": "ana",
+        "overrides": {"recent": "closed = early", "rows": "fine"}, "restore": None, "restore_from": None,
+        "dry_run": True, "as_": "ana",
         "expected_rows": "1..9", "explain": True, "stale": False,
     }  # fmt: skip
 
@@ -383,13 +385,16 @@ def test_narration_goes_to_stderr():
     assert result.json["state"] == "staged"
 
 
+FIFTEEN_DAYS = tuple(f"2026-01-{day:02}" for day in range(16, 31))
+
+
 def test_progress_is_plain_lines_without_a_terminal():
     """One line when a chunk starts, one when its partitions are done."""
 
     def work(client: FakeClient, *_: object, **__: object) -> Any:
         progress = client.opened[0]["progress"](RUN, 45, "day")
         progress.show("c0001", "2026-01-31 … 2026-02-14  running")
-        progress.advance(15, 700_000)
+        progress.advance(FIFTEEN_DAYS, 700_000)
         progress.show("c0001", None)
         progress.close()
         return samples.run_view()
@@ -422,12 +427,30 @@ def test_progress_is_a_bar_on_a_terminal():
     stream = io.StringIO()
     bar = TerminalProgress(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 45, "day")
     bar.show("c0002", "2026-01-16 … 2026-01-30  running")
-    bar.advance(15, 700_000)
+    bar.advance(FIFTEEN_DAYS, 700_000)
     bar.close()
     page = stream.getvalue()
     assert "15/45 days" in page
     assert "ETA" in page
     assert "c0002  2026-01-16 … 2026-01-30" in page
+
+
+def test_a_partition_that_is_computed_again_counts_once():
+    """What is done never exceeds the whole, in a log and on a terminal."""
+    import io
+
+    from rich.console import Console
+
+    from errata.cli.app.progress import LogProgress, TerminalProgress
+
+    stream, said = io.StringIO(), list[str]()
+    bar = TerminalProgress(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 45, "day")
+    for listener in (bar, LogProgress(said.append, RUN, 45, "day")):
+        listener.advance(FIFTEEN_DAYS, 0)
+        listener.advance([*FIFTEEN_DAYS[:3], "2026-02-15"], 0)
+        listener.close()
+    assert "16/45 days" in stream.getvalue()
+    assert said == [f"{RUN}  15/45 days", f"{RUN}  16/45 days"]
 
 
 def test_a_terminal_shows_that_spark_starts_and_a_log_does_not():
@@ -472,11 +495,11 @@ def test_a_pause_has_no_estimate():
 
     stream, said = io.StringIO(), list[str]()
     bar = TerminalProgress(Console(file=stream, force_terminal=True, width=100, color_system=None), RUN, 3, "wave")
-    bar.advance(1, 0)
+    bar.advance(["1"], 0)
     bar.close()
     assert "1/3 waves" in stream.getvalue()
     assert "ETA" not in stream.getvalue()
-    LogProgress(said.append, RUN, 3, "wave").advance(1, 0)
+    LogProgress(said.append, RUN, 3, "wave").advance(["1"], 0)
     assert said == [f"{RUN}  1/3 waves"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from errata.errors import PlanRefused, ProjectFileError, RunFailed
+from errata.errors import EngineError, ErrataError, PlanRefused, ProjectFileError, RunFailed
 from unit.cli import samples
 from unit.cli.sample_client import FakeClient, errata
 
@@ -43,6 +43,9 @@ PROMISED: dict[tuple[str, ...], set[str]] = {
     ("erase", "add", "--from", os.devnull, "--reason", "x"): {
         "table", "added", "already", "watermark", "products", "judge_again",
     },
+    ("erase", "where", "--from", os.devnull): {"subjects", "listed", "places", "day"},
+    ("erase", "prove", "--from", os.devnull, "--reason", "x"): {"subjects", "day", "left", "audit_seq"},
+    ("erase", "redact", "--reason", "x"): {"sources", "files", "unproven", "expired_runs"},
     ("audit", "erase-person", "bo", "--reason", "x"): {"pseudonym", "entries", "already", "warnings"},
     ("ledger", "roles", "--print"): {"sql"},
     ("runs", "--accepted-at", "2026-02-20T18:30Z"): {"accepted_at", "accepted"},
@@ -65,6 +68,8 @@ PROMISED: dict[tuple[str, ...], set[str]] = {
     ("standing", "show"): {"standing"},
     ("standing", "approve", "p", "--change", "rows=5%", "--digest", "a" * 64): {"digest", "counts", "why", "changes"},
     ("impact", "p", "--partitions", "2026-01-17"): {"products", "dbt", "exposures", "consumers", "notes"},
+    ("metrics",): {"metrics"},
+    ("metrics", "--into", "errata.prom"): {"file"},
     ("history", "t", "2026-01-17"): {"table", "partition", "commits", "complete", "next"},
     ("cleanup",): {"removed"},
     ("doctor",): {"ok", "checks"},
@@ -149,6 +154,13 @@ def test_error_has_one_shape_on_stdout():
     }  # fmt: skip
     assert found["plan"]["verdicts"][1]["level"] == "refuse"
     assert found["rules"] == ["a", "b"]
+
+
+@pytest.mark.parametrize("error, retryable", [(EngineError("no"), True), (PlanRefused("no"), False)])
+def test_error_says_whether_a_repeat_may_succeed(error: ErrataError, retryable: bool):
+    """A scheduler decides by it whether it tries again."""
+    _, found, _ = error_of({"run": error}, "run", RUN)
+    assert found["retryable"] is retryable
 
 
 def test_error_of_a_run_carries_the_run():

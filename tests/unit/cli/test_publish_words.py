@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from errata.cli.render.publish import render_publish
 from errata.cli.render.publish_settings import describe_action, describe_publish
+from errata.commands.plan.show import publish_view
+from errata.model.kafka.declaration import TopicPlace
+from errata.model.product.product import Publish
+from unit.cli import samples
 
 TARGET = "lake.fin.daily"
 MODES = {
@@ -38,6 +43,13 @@ def test_every_other_mode_is_told_in_the_plan_and_before_the_deed(name: str):
         assert (untouched in said) == (name in ("swap_view", "version", "corrections"))
 
 
+def test_a_plan_names_the_topic_that_gets_corrections():
+    """Whoever approves the plan approves that events go out."""
+    publish = Publish(corrections="lake.fin.c", corrections_topic=TopicPlace("events", "fixes"))
+    told = describe_publish(publish_view(publish))
+    assert told == ["old and new values by key in lake.fin.c", "sends them to kafka://events/fixes as well"]
+
+
 def test_a_merge_says_what_rows_go_by():
     """Version and deletion are what a reviewer asks first."""
     told = " ".join(describe_publish(MODES["merge"]))
@@ -48,3 +60,13 @@ def test_a_merge_says_what_rows_go_by():
 def test_a_table_that_will_be_made_is_shown_with_its_statement():
     """Word for word, because it is run word for word."""
     assert "first: CREATE TABLE v" in describe_publish(MODES["version"])
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_a_refused_delivery_is_shown_once(width: int):
+    """Its error is below the copy, so the warning with the same error is left out, and others stay."""
+    refused = next(copy for copy in samples.copy_lines() if copy.error)
+    warnings = (f"item 7 (copy to {refused.warehouse}:{refused.table}): {refused.error}", "the index is missing")
+    text = " ".join(" ".join(render_publish(samples.publication(copies=(refused,), warnings=warnings), width)).split())
+    assert text.count(str(refused.error)) == 1
+    assert "the index is missing" in text

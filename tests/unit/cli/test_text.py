@@ -24,6 +24,7 @@ from errata.model.diff import OutsideScope
 from errata.model.waves import build_pause_error
 from errata.text import numbers as human
 from errata.views import ImpactView, LateInputView, LiveWriteView, PartitionView, RunsView
+from errata.views.audit import ErasureWhereView
 from errata.views.checks import DoctorCheck
 from errata.views.outbox import OutboxView
 from errata.views.readiness import ReadyView
@@ -374,6 +375,18 @@ PAGES: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "audit-head": (("audit", "head"), {}),
     "audit-erase-person": (("audit", "erase-person", "bo", "--reason", "asked"), {}),
     "erase-add": (("erase", "add", "--from", os.devnull, "--reason", "asked"), {}),
+    "erase-where": (("erase", "where", "--from", os.devnull), {}),
+    "erase-where-nowhere": (
+        ("erase", "where", "--from", os.devnull),
+        {"erase_where": ErasureWhereView(2, 2, (), "2026-04-02")},
+    ),
+    "erase-prove": (("erase", "prove", "--from", os.devnull, "--reason", "asked"), {}),
+    "erase-prove-left": (
+        ("erase", "prove", "--from", os.devnull, "--reason", "asked"),
+        {"erase_prove": samples.erasure_proof({"time travel:snow:FIN.DAILY_REVENUE": "the provider ends it"})},
+    ),
+    "erase-redact": (("erase", "redact", "--reason", "asked"), {}),
+    "erase-redact-none": (("erase", "redact", "--reason", "asked"), {"erase_redact": samples.redaction(found=False)}),
     "cleanup": (("cleanup",), {}),
     "cleanup-dry-run": (("cleanup", "--dry-run"), {"cleanup": samples.cleanup(dry_run=True)}),
     "check": (("check",), {}),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -103,3 +105,15 @@ def test_a_catalog_without_its_file_is_refused_and_not_created(tmp_path: Path):
     assert refused.value.state
     assert refused.value.hint == "correct catalogs.lake.uri in errata.yaml\nthen: errata doctor"
     assert not (tmp_path / "none.db").exists()
+
+
+def test_iceberg_does_not_look_for_the_tables_of_a_sqlite_catalog_that_has_them(tmp_path: Path):
+    """The query with which Iceberg 1.10 looks stays open, and then nothing can be committed."""
+    catalog = Catalog("lake", "jdbc", f"sqlite:///{tmp_path}/catalog.db", str(tmp_path))
+    assert "jdbc.init-catalog-tables" not in java_properties(catalog)
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as database:
+        database.execute("CREATE TABLE iceberg_tables (n int)")
+        assert "jdbc.init-catalog-tables" not in java_properties(catalog)
+        database.execute("CREATE TABLE iceberg_namespace_properties (n int)")
+        database.commit()
+    assert java_properties(catalog)["jdbc.init-catalog-tables"] == "false"

@@ -75,7 +75,7 @@ def test_the_text_of_a_key_may_come_from_the_environment_also_as_one_line(tmp_pa
     [
         ("", "found nothing"),
         ("  ", "found nothing"),
-        ("${ERRATA_SIGNING_KEY}", "ERRATA_SIGNING_KEY is not set"),
+        ("${ERRATA_SIGNING_KEY}", "ERRATA_SIGNING_KEY, which is not set"),
         ("not-there", "No such file"),
         ("changeme", "No such file"),
         ("-----BEGIN PRIVATE KEY-----\nexample\n-----END PRIVATE KEY-----", "as PEM without a password"),
@@ -86,7 +86,7 @@ def test_a_key_that_is_not_there_is_refused(tmp_path: Path, setting: str, says: 
     """There is no default key to fall back to."""
     with pytest.raises(KeyRefused, match=says) as refused:
         load_signing_key(setting, tmp_path)
-    assert refused.value.state == "nothing was signed"
+    assert refused.value.state == "nothing was signed or changed"
     assert "keygen" in (refused.value.hint or "")
 
 

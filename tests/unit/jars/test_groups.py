@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from errata.errors import SetupError
 from errata.jars import find_required_groups, list_jars, load_jar_groups, require_jars
+from errata.model.kafka.declaration import KafkaTopic
 from errata.model.partition import Grain
 from errata.model.product import S3, Catalog, Input, Product, Project, Target, Transform
 
@@ -42,9 +44,17 @@ def test_catalogs_and_places_decide_the_groups(given: Project, expected: tuple[s
     assert find_required_groups(given) == expected
 
 
+def test_a_product_that_reads_a_topic_needs_the_jars_of_kafka():
+    """Others do not fetch them."""
+    given = project()
+    source = Input("raw", kafka=KafkaTopic("c", "t"), partition="d")
+    reading = replace(given.products["p"], inputs=(source,))
+    assert find_required_groups(replace(given, products={"p": reading})) == ("spark", "kafka")
+
+
 def test_a_missing_group_is_one_sentence_with_its_command(tmp_path: Path):
     """The hint names exactly the groups whose jars are missing."""
-    with pytest.raises(SetupError, match=r"iceberg-aws-bundle:1\.11\.0") as missing:
+    with pytest.raises(SetupError, match=r"iceberg-aws-bundle:1\.1") as missing:
         require_jars(tmp_path, jars=list_jars("s3"))
     assert missing.value.hint == "errata jars fetch --group s3"
     with pytest.raises(SetupError) as both:
@@ -57,4 +67,4 @@ def test_a_missing_group_is_one_sentence_with_its_command(tmp_path: Path):
 
 def test_the_shipped_groups_are_those_that_projects_can_need():
     """No group is in the list for nothing."""
-    assert set(load_jar_groups()) == {"spark", "postgres", "s3"}
+    assert set(load_jar_groups()) == {"spark", "postgres", "s3", "kafka"}

@@ -13,7 +13,7 @@ import pytest
 
 from errata.cli.main import main
 from errata.errors import SetupError
-from errata.jars import Jar, default_cache_dir, fetch_jars, list_jars, load_jar_groups, require_jars
+from errata.jars import Jar, default_cache_dir, fetch_jars, list_jars, load_jar_groups, load_lanes, require_jars
 from errata.jars.fetch import render_ivy_module, resolve_with_ivy
 from errata.jars.store import parse_jar_list
 
@@ -54,13 +54,14 @@ def truncated(path: Path) -> None:
 
 def test_every_shipped_jar_is_pinned_by_version_and_digest_and_names_no_address():
     """The shipped list parses (each entry a full coordinate with a SHA-256) and holds no address."""
-    assert {"iceberg-spark-runtime-4.1_2.13", "sqlite-jdbc"} <= {jar.artifact for jar in list_jars("spark")}
+    assert any(jar.artifact.startswith("iceberg-spark-runtime-") for jar in list_jars("spark"))
+    assert "sqlite-jdbc" in {jar.artifact for jar in list_jars("spark")}
     assert "://" not in files("errata.jars").joinpath("jars.toml").read_text(encoding="utf-8")
 
 
 def test_a_file_name_in_the_cache_means_one_jar():
     """No two different jars of the list, in whatever groups, share a file name."""
-    jars = {jar for group in load_jar_groups().values() for jar in group}
+    jars = {jar for lane in load_lanes() for group in load_jar_groups(lane).values() for jar in group}
     assert len({jar.file_name for jar in jars}) == len(jars)
 
 

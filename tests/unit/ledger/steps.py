@@ -16,6 +16,7 @@ from errata.model.consumer.declaration import Hold
 from errata.model.consumer.hold import HoldRequest
 from errata.model.consumer.outbox import Owed
 from errata.model.manifest import Chunk
+from errata.model.recording.recorded_file import Inspection, Intake, StoredContent, name_place
 from errata.model.run import ANSWERED, RunState
 from unit.gate.manifests import manifest, target_pin
 
@@ -154,6 +155,16 @@ def hold(
     wanted = HoldRequest(consumer, Hold(**{"on_timeout": "stop", "before_seconds": 600, **terms}), tuple(days), "10")
     opened = ledger.holds.open(run_id, (wanted,), wave=wave, actor=BO)
     return opened[0]
+
+
+def record_file(ledger: Ledger, name: str = "orders_2026-01-03.json", content: str = "a") -> Intake:
+    """A recorded file of the source orders, whose content has this hash."""
+    seen = Inspection("orders", name, f"/landing/{name}", 10, content * 64, "2026-01-05T00:00:00+00:00", 2)
+    intake = ledger.recordings.preview(seen, "correction")
+    place = name_place(seen, intake)
+    stored = StoredContent(place, place, 10, content * 64)
+    until = "2026-07-01T00:00:00Z"
+    return ledger.recordings.record(seen, "json", "correction", intake, stored, until, ANA)
 
 
 def settle(ledger: Ledger, pub: PublicationRecord, outcome: str = "committed") -> PublicationRecord:

@@ -11,6 +11,7 @@ from errata.canonical import sha256
 from errata.ledger import CandidateState, Ledger
 from errata.ledger.audit.chain import append_entry
 from errata.ledger.db.database import Database, Tx
+from errata.ledger.figures.readings import Reading, ReadingName
 from errata.ledger.schema.definition import metadata
 from errata.ledger.schema.trigger_rules import APPEND_ONLY, CANDIDATE_MOVES, NEVER_DELETED, REMEASURED
 from errata.model.chunk_outcome import ChunkOutcome
@@ -43,6 +44,7 @@ from unit.ledger.steps import (
     must_claim,
     plan,
     publish,
+    record_file,
     roll_back,
     run_in,
     seal_member,
@@ -68,10 +70,12 @@ def full(ledger: Ledger) -> Ledger:
     ledger.releases.record("bf-1", {"of": "s"}, candidate_n=1, person="bo", kind="release", actor=BO)
     ledger.guards.record("u", "1", ANA)
     ledger.facts.record("bf-1", "canary", {"passed": True}, ANA)
+    ledger.readings.put(Reading(ReadingName.STALE, "fin.daily_revenue", 1.0))
     ledger.freezes.begin_live_write("t", "lake.other", DAYS, ALIVE, 60)
     ledger.freezes.open_freeze("bf-1", DAYS, idle_seconds=60, most_seconds=600, actor=ANA)
     ledger.freezes.grant_freeze("bf-1", ANA)
     hold(ledger)
+    record_file(ledger)
     publish(ledger, "bf-1", DAYS[:2])
     ledger.outbox.owe("bf-1", "c", [Owed(Effect.TELL, "published", "bi")], ANA)
     roll_back(ledger, "bf-1", DAYS[:1])
@@ -91,7 +95,7 @@ def test_the_full_ledger_has_rows_everywhere(raw: Shell):
     """The tests below prove something about every table."""
     for table in metadata.tables:
         assert raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0, table
-    assert {*APPEND_ONLY, *NEVER_DELETED, *REMEASURED, "scope_lock", "live_write"} == set(metadata.tables)
+    assert {*APPEND_ONLY, *NEVER_DELETED, *REMEASURED, "scope_lock", "live_write", "reading"} == set(metadata.tables)
 
 
 def test_evidence_is_not_updated(raw: Shell):

@@ -208,8 +208,18 @@ def test_migrating_again_keeps_the_rows_and_renews_the_rules(ledger: Ledger, dat
         plan(again, "bf-2")
 
 
+NEWEST = (
+    "DROP TABLE reading",
+    "DROP INDEX ix_run_state",
+    "ALTER TABLE attempt DROP COLUMN erasure_snapshot_id",
+    "DROP TABLE recorded_file",
+)
+"""What no schema before that of recordings has."""
 _NEWER = ("hold", "outbox_item", "campaign_step", "member_approval", "campaign_approval", "campaign")
-NEWER_TABLES = tuple(f"DROP TABLE {name}" for name in (*_NEWER, "standing_use", "standing_decision", "standing"))
+NEWER_TABLES = (
+    *NEWEST,
+    *(f"DROP TABLE {name}" for name in (*_NEWER, "standing_use", "standing_decision", "standing")),
+)
 """What an earlier schema does not have."""
 
 
@@ -244,7 +254,12 @@ def test_what_an_earlier_schema_noted_as_owed_is_owed_once(ledger: Ledger, datab
     last = intend(ledger, "bf-1", DAYS[2:3])
     ledger.facts.record("bf-1", f"owed.{last.pub_id}", {"corrections": "lake.c"}, ANA)
     database.bare(database.dialect.drop_triggers)
-    for statement in ("DROP TABLE hold", "DROP TABLE outbox_item", "UPDATE alembic_version SET version_num = '0013'"):
+    for statement in (
+        *NEWEST,
+        "DROP TABLE hold",
+        "DROP TABLE outbox_item",
+        "UPDATE alembic_version SET version_num = '0013'",
+    ):
         database.bare(lambda conn, told=statement: conn.exec_driver_sql(told))
     with Ledger.open(url) as today:
         assert today.outbox.list() == ()
@@ -306,6 +321,7 @@ def test_a_freeze_of_an_earlier_schema_is_that_of_the_first_wave(ledger: Ledger,
     ledger.freezes.open_freeze("bf-1", DAYS, idle_seconds=600, most_seconds=3600, actor=ANA)
     database.bare(database.dialect.drop_triggers)
     for statement in (
+        *NEWEST,
         "CREATE TABLE older AS SELECT * FROM frozen_scope",
         "ALTER TABLE older DROP COLUMN wave",
         "DROP TABLE frozen_scope",

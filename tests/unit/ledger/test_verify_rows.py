@@ -33,6 +33,7 @@ from unit.ledger.steps import (
     intend,
     must_claim,
     plan,
+    record_file,
     roll_back,
     run_in,
     seal_member,
@@ -75,6 +76,8 @@ def governed(ledger: Ledger, database: Database, shell: Shell) -> Iterator[Conne
     ledger.outbox.record_paid(item, {"status": 200}, BO, [Owed(Effect.TELL, "recovered", "bi")])
     ledger.outbox.waive(2, "switched off", BO, ready=True)
     roll_back(ledger, "bf-1", ["2026-01-01"])
+    ledger.recordings.note_run("bf-1", [record_file(ledger).file_id], ANA)
+    ledger.recordings.expire([record_file(ledger, content="b").file_id], "keep 30d", BO)
     plan(ledger, "bf-2")
     cover(ledger, "bf-3")
     seal_member(ledger)

@@ -9,7 +9,7 @@ from pathlib import Path
 from errata.model.context import Context
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "write-a-transform.md"
-METHODS = {"deterministic_id", "with_lineage", "quarantine", "emit"}
+METHODS = {"deterministic_id", "with_lineage", "quarantine", "recorded", "cut", "emit"}
 
 
 def test_the_context_offers_what_the_guide_lists_and_nothing_that_cannot_work():

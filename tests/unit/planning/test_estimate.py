@@ -67,7 +67,7 @@ def test_rows_speak_when_they_are_known_and_bytes_otherwise():
     wide = work(400 * GIB, rows=10**9)
     assert rates.core_seconds(wide)[0] < rates.core_seconds(replace(wide, rows_known=False))[0]
     said = estimate_at(replace(wide, rows_known=False), 8, "0", rates).basis
-    assert "source files are not opened" in said
+    assert "rows are not known exactly before they are read" in said
     assert "1.0 MiB or 9,766 rows per core-second" in said
 
 

@@ -50,7 +50,9 @@ def test_partitions_outside_the_years_of_dates_are_named_and_block_nothing():
     assert made.manifest is not None
 
 
-ELSEWHERE = ("append", "kind", "policy", "reference", "restore", "rewrite", "waiting")
+ELSEWHERE = (
+    "append", "change-log", "kind", "policy", "privacy", "reference", "restore", "rewrite", "rule-versions", "waiting",
+)  # fmt: skip
 """Rules of other modes, kinds and inputs."""
 
 

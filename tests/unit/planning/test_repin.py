@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from errata.canonical import sha256
+from errata.model.kafka.declaration import RecordValue
 from errata.model.manifest import SourceFile
 from errata.model.partition import Grain
 from errata.planning.repin import input_from_pin, needs_repin, repin_input
@@ -54,7 +55,19 @@ def test_files_are_pinned_by_a_list_of_their_own():
     assert input_from_pin(FILES).files == FILES.location
 
 
+def test_a_recording_of_a_topic_keeps_what_its_values_hold():
+    """Without it the columns of the records are those of the copy, and windows that miss records count as whole."""
+    value = RecordValue("json", {"day": "date"})
+    assert input_from_pin(replace(FILES, recording="views", value=value)).value == value
+
+
 def test_a_source_that_is_another_one_or_cannot_be_read_is_a_problem():
     """The rebase is given up and the conflict stays."""
     _, _, problems = repin_input(TABLE, facts(table_uuid="other", problem="no column day"), (DAY,), Grain.DAY, "date")
     assert problems == ("no column day", "input raw: lake.raw.t was dropped and created again")
+
+
+def test_a_recording_is_read_again_as_a_recording():
+    """Not as files of a pattern, which would find none and report all of them as missing."""
+    found = input_from_pin(replace(FILES, location="recording:retry", recording="retry"))
+    assert (found.recording, found.files, found.table) == ("retry", None, None)

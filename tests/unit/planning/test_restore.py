@@ -39,7 +39,7 @@ def restore(found: PastTarget, product: Any = PRODUCT, **more: Any) -> Plan:
     request = ask(partitions=",".join(DAYS), start=None, end=None, kind="restore", restore="7000", **more)
     return plan(
         request,
-        product=to_restore_product(product),
+        product=to_restore_product(product, found.columns),
         inputs={INPUT: build_restore_input(found, product, TARGET)},
         code=strip_code(CODE),
         held=found,
@@ -111,3 +111,13 @@ def test_kind_and_snapshot_belong_together(options: dict[str, Any]):
     """A restore names what it puts back, and nothing else does."""
     with pytest.raises(UsageError, match="--restore"):
         ask(**options)
+
+
+def test_a_restore_leaves_out_the_subjects_of_the_target_by_the_names_of_then():
+    """Renamed since, the column is looked for under its old name; one that was not there refuses the plan for good."""
+    product = replace(PRODUCT, target=replace(PRODUCT.target, subjects=("account_id",)))
+    found = replace(held(), columns={"account_id": "customer"})
+    assert to_restore_product(product, found.columns).inputs[0].subjects == ("customer",)
+    (refused,) = [one for one in restore(held(), product).verdicts if "identify" in one.message]
+    assert "lacks account_id, which identify subjects" in refused.message
+    assert refused.final

@@ -11,6 +11,7 @@ from errata.model.product import LINEAGE_BY_DEFAULT
 from errata.ports.tables import Column, PartitionField, TableDescription
 from errata.project import load_project
 from errata.project.check import check_project
+from errata.wiring.check import check_files
 from unit.project.conftest import PRODUCT, PROJECT, Write
 
 BY_DAY = PartitionField("business_date", "date", "identity", Grain.DAY)
@@ -280,3 +281,14 @@ def test_without_a_reader_tables_are_left_out(write: Write):
     """The files can be checked before there is a lake."""
     listed = check_project(load_project(with_transform(write())))
     assert [problem for problem in listed if problem.level == "problem"] == []
+
+
+def test_a_topic_of_an_unknown_cluster_is_not_looked_for(write: Write):
+    """The name of the cluster is the problem; nobody can be asked for the topic."""
+    files = 'files: "raw/transactions/business_date={business_date}/*.parquet"'
+    topic = "kafka: {cluster: events, topic: t, value: {columns: {business_date: date}}}"
+    assert files in PRODUCT
+    root = with_transform(write(product=PRODUCT.replace(files, topic)))
+    told = [str(one) for one in check_files(root) if "kafka" in one.key]
+    (problem,) = told
+    assert "kafka.cluster: expected a cluster of kafka in errata.yaml (" in problem

@@ -96,7 +96,7 @@ def test_row_rules_have_names_of_their_own_and_limits_an_order(write: Write):
     twice = f"    rows: [{rule}, {rule}]\n".replace("NAME", "big")
     assert _said(write, twice) == ['inputs.transactions.rows[1]: expected a unique name; "big" is taken']
     assert _said(write, f"    rows: [{rule}]\n".replace("NAME", '"cast a"')) == [
-        'inputs.transactions.rows[0].name: names that begin with "cast " or "text " are taken; found "cast a"'
+        'inputs.transactions.rows[0].name: names that begin with "cast ", "text " or "line " are taken; found "cast a"'
     ]
     assert _said(write, "    quarantine: {warn: 2%, block: 1%}\n") == [
         'inputs.transactions.quarantine.warn: expected no more than block; found "2%"'

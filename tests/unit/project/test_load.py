@@ -169,7 +169,7 @@ def test_input_names_must_fit_a_parameter(write: Write):
 @pytest.mark.parametrize(
     "line,said",
     [
-        ("table: lake.a.b", "expected one of table, files and own"),
+        ("table: lake.a.b", "expected one of table, files, recording, kafka and own"),
         ("lookback: 12h", 'lookback: expected whole days or months; found "12h"'),
         (
             "grain: value",

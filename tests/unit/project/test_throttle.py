@@ -238,7 +238,7 @@ def test_own_output_is_the_target_itself(write: Write):
             'the key "partition" was refused in inputs.previous; own output is the target',
         ),
         ("own: yes, lookback: 1d", 'inputs.previous.own: expected true or false; found "yes"'),
-        ("own: false", "inputs.previous: expected one of table, files and own"),
+        ("own: false", "inputs.previous: expected one of table, files, recording, kafka and own"),
     ],
 )
 def test_own_output_is_judged(write: Write, line: str, said: str):

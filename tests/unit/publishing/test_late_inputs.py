@@ -35,6 +35,7 @@ class Source:
     prints: dict[str, str] = field(default_factory=dict)
     files: dict[str, tuple[SourceFile, ...]] = field(default_factory=dict)
     asked: list[Sequence[str]] = field(default_factory=list)
+    inputs: list[Input] = field(default_factory=list)
     broken: str = ""
 
     def refs(self, _table: str) -> dict[str, str]:
@@ -50,6 +51,7 @@ class Source:
     def read_input(self, source: Input, _grain: Grain, partitions: Sequence[str]) -> InputState:
         assert not source.needs_schema
         self.asked.append(tuple(partitions))
+        self.inputs.append(source)
         sizes = {name: PartitionSize(1, 1, 1, found) for name, found in self.prints.items()}
         return InputState(source.name, "files" if source.files else "table", "x", None, sizes, files=self.files)
 
@@ -137,6 +139,14 @@ def test_files_that_came_changed_or_went_are_counted_and_named(place: Place):
     place.source.files = {}
     assert "1 missing file, such as /raw/day=2026-01-01/a.parquet" in place.notice(pin)[0]
     assert len(place.recorded) == 2
+
+
+def test_a_recording_whose_files_are_as_pinned_is_silent(place: Place):
+    """The ledger is asked which files it has now; no place is listed for them."""
+    place.source.files = {DAYS[0]: (FILE,)}
+    pin = replace(place.files_pin(_2026_01_01=(FILE,)), location="recording:orders", recording="orders")
+    assert place.notice(pin) == []
+    assert [(one.recording, one.files) for one in place.source.inputs] == [("orders", None)]
 
 
 @pytest.mark.parametrize("other", [{"partition": None}, {"version": "v7"}, {"own": True}])

@@ -94,8 +94,10 @@ class Small:
         ledger.runs.move(RUN, RunState.APPROVED, actor=ANA)
         ledger.runs.move(RUN, RunState.RUNNING, actor=ANA)
         self.manifest = SimpleNamespace(
+            erasure=None,
             order="newest", inputs=(), partitions=DAYS, overrides=(), product="p",
-            target=SimpleNamespace(grain=Grain.DAY), limits=SimpleNamespace(max_usd=None),
+            kind="correction", chunks=(), code=SimpleNamespace(version="1", zip_digest="0" * 64),
+            target=SimpleNamespace(grain=Grain.DAY, table="db.t"), limits=SimpleNamespace(max_usd=None),
             publish=SimpleNamespace(on_live_write="conflict"),
         )  # fmt: skip
         self.project = SimpleNamespace(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from errata import logs
 from errata.canonical import to_plain
 from errata.cli.app.interrupt import EXIT_INTERRUPTED, describe_state
 from errata.cli.app.session import Session
@@ -51,6 +53,7 @@ def run_guarded(session: Session, work: Callable[[], int | None]) -> int:
 
 def report_error(session: Session, error: ErrataError) -> int:
     """Print the error, as text or JSON."""
+    logs.log("command.failed", logging.ERROR, command=session.world.command, code=error.code)
     if session.json:
         session.write_json(_redact_secrets(session, error_to_data(error)))
         return error.exit_code
@@ -76,7 +79,10 @@ def _redact_secrets(session: Session, said: Any) -> Any:
 
 def error_to_data(error: ErrataError) -> dict[str, Any]:
     """The JSON shape of an error."""
-    fixed = {"code": error.code, "message": error.message, "hint": error.hint, "state": error.state}
+    fixed = {
+        "code": error.code, "message": error.message, "hint": error.hint, "state": error.state,
+        "retryable": error.retryable,
+    }  # fmt: skip
     return {"error": {**fixed, **{key: to_plain(item) for key, item in error.fields.items() if key not in fixed}}}
 
 

@@ -20,6 +20,10 @@ _STOPPING = {
     "plan": ("stopping; a plan is recorded whole or not at all", "nothing is lost"),
     "try": ("stopping; nothing was written", "nothing is lost"),
     "run": ("stopping; what is staged is kept", "nothing is lost, errata run continues"),
+    "submit": (
+        "stopping the workers; what is staged is kept",
+        "workers may go on; errata submit --stop ends them",
+    ),
     "validate": (
         "stopping the measurement; the staged chunks and every recorded verdict are kept",
         "nothing is lost, errata validate measures again",
@@ -102,7 +106,8 @@ def interrupts_handled(words: Sequence[str], under_way: Collection[str]) -> Iter
             # past every lock and thread that may hang: leases run out, and Java ends when this process is gone
             os._exit(EXIT_INTERRUPTED)
         # py4j logs the interruption of a call as an error, with a traceback
-        logging.disable(logging.CRITICAL)
+        for name in ("py4j", "py4j.java_gateway", "py4j.clientserver"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         if said := describe_interrupt(words, tuple(under_way)):
             _write(f"\n{said}\n")
         raise KeyboardInterrupt

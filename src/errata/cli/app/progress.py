@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -56,6 +56,7 @@ class TerminalProgress:
             expand=True,
         )
         self._task = self._bar.add_task(escape_text(run_id), total=total, rows=0)
+        self._done: set[str] = set()
         self._rows = 0
         self._prepared: str | None = None
         self._chunks: dict[str, tuple[str, float]] = {}
@@ -78,12 +79,12 @@ class TerminalProgress:
             self._prepared = text
         self._live.refresh()
 
-    def advance(self, partitions: int, rows: int) -> None:
+    def advance(self, partitions: Collection[str], rows: int) -> None:
         """Count an adopted chunk."""
         with self._lock:
+            self._done.update(partitions)
             self._rows += rows
-            rows = self._rows
-        self._bar.update(self._task, advance=partitions, rows=rows)
+            self._bar.update(self._task, completed=len(self._done), rows=self._rows)
 
     def show(self, chunk_id: str, text: str | None) -> None:
         """Show what a chunk is doing; None removes it."""
@@ -105,21 +106,22 @@ class LogProgress:
     def __init__(self, say: Callable[[str], None], run_id: str, total: int, unit: str) -> None:
         self._say, self._run, self._total = say, run_id, total
         self._units = unit if unit.endswith("s") else f"{unit}s"
-        self._done = self._rows = 0
+        self._done: set[str] = set()
+        self._rows = 0
         self._started = time.monotonic()
         self._lock = threading.Lock()
 
     def prepare(self, text: str | None) -> None:
         """Do nothing; a log needs no sign of life."""
 
-    def advance(self, partitions: int, rows: int) -> None:
+    def advance(self, partitions: Collection[str], rows: int) -> None:
         """Count an adopted chunk."""
         with self._lock:
-            self._done += partitions
+            self._done.update(partitions)
             self._rows += rows
             rate = format_rate(self._rows, time.monotonic() - self._started)
             told = [
-                f"{self._run}  {self._done}/{self._total} {self._units}",
+                f"{self._run}  {len(self._done)}/{self._total} {self._units}",
                 f"{format_count(self._rows)} rows" if self._rows else "",
                 rate,
             ]
@@ -144,7 +146,7 @@ class TrackedProgress:
         """Show what is done before the first chunk; None removes it."""
         self._shown.prepare(text)
 
-    def advance(self, partitions: int, rows: int) -> None:
+    def advance(self, partitions: Collection[str], rows: int) -> None:
         """Count an adopted chunk."""
         self._shown.advance(partitions, rows)
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
+from errata import logs, traces
 from errata.cli.app.failure import run_guarded
 from errata.cli.app.helptext import to_help_text
 from errata.cli.app.session import CliEnvironment, Session
@@ -63,7 +64,15 @@ def command(
         def run(ctx: typer.Context, **given: Any) -> int:
             set_shared(ctx.obj, *(given.pop(key) for key in _SHARED))
             session = Session(ctx.obj)
-            return run_guarded(session, lambda: function(session, **given))  # type: ignore[call-arg]
+            ctx.obj.command = ctx.command_path.partition(" ")[2]
+
+            def work() -> int | None:
+                with traces.span(f"errata {ctx.obj.command}"):
+                    return function(session, **given)  # type: ignore[call-arg]
+
+            code = run_guarded(session, work)
+            logs.log("command.ended", command=ctx.obj.command, exit_code=code)
+            return code
 
         _, *own = inspect.signature(function, eval_str=True).parameters.values()
         own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]

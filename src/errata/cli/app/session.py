@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from errata import logs
 from errata.canonical import to_plain
 from errata.cli.render.layout import render_next
 from errata.errors import ErrataError
@@ -46,6 +47,7 @@ class CliEnvironment:
     person: str | None = None
     json: bool = False
     yes: bool = False
+    command: str = ""  # its words, without arguments
     under_way: dict[str, str] = field(default_factory=dict)  # what the command works on now, by name
 
     def __post_init__(self) -> None:
@@ -105,6 +107,7 @@ class Session:
         """Open the project; closes it however the command ends."""
         opener = self.world.open_project or _open_client
         client = opener(self.directory, narrate=self.narrate, progress=self.progress)
+        logs.log("command.started", command=self.world.command)
         log = getattr(client, "log", None)
         self.client_log = str(log) if isinstance(log, (str, Path)) else None
         self.redact = getattr(client, "redact", str)

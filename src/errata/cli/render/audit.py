@@ -11,7 +11,17 @@ from errata.text.numbers import format_moment, plural
 
 if TYPE_CHECKING:
     from errata.model.audit import AuditEntry
-    from errata.views import AuditView, CleanupView, ErasedView, HeadsView, HeadView, KeyView
+    from errata.views import (
+        AuditView,
+        CleanupView,
+        ErasedView,
+        ErasureProofView,
+        ErasureWhereView,
+        HeadsView,
+        HeadView,
+        KeyView,
+        RedactionView,
+    )
     from errata.views.audit import ForeignCommitView, GapsView, ProductGapsView
 
 
@@ -155,3 +165,47 @@ def _format_items(items: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
         (item.get("ref", ""), "   ".join(str(text) for name, text in item.items() if name not in ("ref", "run_id")))
         for item in items
     ]
+
+
+def render_erasure_places(view: ErasureWhereView, width: int) -> list[str]:
+    """One place after the other, those that hold rows first."""
+    # late, because help must not load products
+    from errata.model.product.erasure_place import HOLDS
+
+    asked = plural(view.subjects, "subject")
+    lines = [] if view.listed == view.subjects else [f"! {view.subjects - view.listed} of {asked} not on the list"]
+    if not view.places:
+        return [*lines, f"✓ nothing that Errata can look at shows {asked} on {view.day}"]
+    lines.append(f"{plural(len(view.places), 'place')} can still show {asked} on {view.day}")
+    for place in sorted(view.places, key=lambda one: one.state != HOLDS):
+        until = f"until {place.until}" if place.until else "no end by itself"
+        state = "" if place.state == HOLDS else "  (nobody can look there)"
+        lines += wrap(f"{place.kind}  {place.name}  {until}{state}", width, "  ")
+        lines += wrap(place.ends, width, "      ")
+    return lines
+
+
+def render_erasure_proof(view: ErasureProofView, width: int) -> list[str]:
+    """What was recorded."""
+    what = f"nothing but {plural(len(view.left), 'place')} that may stay" if view.left else "nothing"
+    lines = wrap(
+        f"{what} shows {plural(view.subjects, 'subject')} on {view.day}; audit entry {view.audit_seq}", width, "✓ "
+    )
+    left = [f"{place} ({why})" for place, why in view.left.items()]
+    return lines + (flow(left, width, "  stays  ") if left else [])
+
+
+def render_redaction(view: RedactionView, width: int) -> list[str]:
+    """Which files were replaced, and which nobody can decide about."""
+    if not view.sources:
+        return wrap("no input of a recording names subjects", width, "! ")
+    done = f"{plural(len(view.files), 'recorded file')} of {', '.join(view.sources)} redacted"
+    if not view.files:
+        done = f"found no rows of erased subjects in recorded files of {', '.join(view.sources)}; nothing was changed"
+    lines = wrap(done, width, "✓ ")
+    for one in view.files:
+        become = f"now {one.redacted_as[:8]}" if one.redacted_as else "removed, because nothing reads it"
+        lines += wrap(f"{one.source}/{one.name} ({one.file_id[:8]})  {one.rows} rows  {become}", width, "  ")
+    for file_id, why in view.unproven.items():
+        lines += wrap(f"{file_id[:8]} stays: {why}", width, "! ")
+    return lines + (flow(view.expired_runs, width, "  expired  ") if view.expired_runs else [])

@@ -118,9 +118,13 @@ def _draw_branch(branch: Branch, width: int, first: str, rest: str) -> list[str]
     return lines
 
 
-def render_warnings(warnings: Iterable[str], width: int, first: str = "! ") -> list[str]:
-    """Each warning as a paragraph of its own."""
-    return [line for warning in warnings for line in wrap(warning, width, first)]
+def render_warnings(
+    warnings: Iterable[str], width: int, first: str = "! ", *, shown: Iterable[str | None] = ()
+) -> list[str]:
+    """Each warning as a paragraph of its own, without those that repeat an error already shown on the page."""
+    errors = [error for error in shown if error]
+    fresh = (warning for warning in warnings if not any(error in warning for error in errors))
+    return [line for warning in fresh for line in wrap(warning, width, first)]
 
 
 def render_next(*commands: str) -> list[str]:

@@ -23,6 +23,7 @@ from errata.cli.render.throttle import (
     render_first_steps,
     render_limits,
 )
+from errata.model.change_log.log_positions import format_position
 from errata.model.kind import ATTEST, RECONCILE, find_kind
 from errata.text.numbers import (
     format_count,
@@ -35,8 +36,9 @@ from errata.text.numbers import (
 )
 
 if TYPE_CHECKING:
-    from errata.views import ApprovalView, ChunkView, DecisionView, InputView, PlanView
+    from errata.views import ApprovalView, ChunkView, DecisionView, InputView, LogView, PlanView
 
+_OFFSETS_SHOWN = 4
 _CHECKED = {ATTEST: "attests", RECONCILE: "judges"}
 SIGNS = {"ok": "✓", "warn": "!", "refuse": "✗"}
 REFUSED = "refused"
@@ -89,36 +91,20 @@ def _render_header(view: PlanView, width: int) -> Iterator[str]:
 
 
 def _render_body(view: PlanView, width: int) -> Iterator[str]:
-    total = len(view.partitions) - len(view.new_partitions) + view.untouched_partitions
-    replaced = len(view.partitions) - len(view.new_partitions)
-    scope = [f"{format_exact(replaced)} of {plural(total, 'partition')}", ORDER_WORDS.get(view.order, view.order)]
-    kept = "rows; shared files are rewritten" if view.rewrite else "files untouched"
-    others = plural(view.untouched_partitions, "other keeps its", "others keep their") + f" {kept}"
-    changes = find_kind(view.kind).changes_table
-    if view.repairs:
-        yield from _render_repairs(view, width)
-    elif not changes:
-        yield from format_labelled(_CHECKED[view.kind], [scope[0], "main is not changed"], width)
-    else:
-        yield from format_labelled("replaces", [", ".join(scope), others if view.untouched_partitions else ""], width)
-        yield from _render_new_partitions(view, width)
+    changes, only_copies = find_kind(view.kind).changes_table, find_kind(view.kind).only_copies
+    yield from (_render_repairs if only_copies else _render_scope)(view, width)
     if view.new_columns:
         new = ", ".join(f"{name} {kind}" for name, kind in view.new_columns.items())
         told = f"{plural(len(view.new_columns), 'new column')}, which readers see with the publication and not before"
         yield from format_labelled("columns", [new, told], width)
-    if changes and not view.repairs:
+    if changes and not only_copies:
         yield from _render_publication(view, width)
     if view.rewrite:
         yield from format_labelled("rewrites", _describe_rewrite(view.rewrite), width)
     yield from _render_inputs(view, width)
     yield from _render_origin(view, width)
-    yield from format_labelled("chunks", _describe_chunks(view.chunks, view.grain), width)
-    yield from render_first_steps(view, width)
-    yield from format_labelled("estimate", _describe_estimate(view), width)
-    yield from render_limits(view, width)
-    yield from _render_gate(view, width)
-    yield from _render_sinks(view, width)
-    yield from _render_copies(view, width)
+    if not only_copies:
+        yield from _render_computation(view, width)
     if changes:
         yield from _render_touches(view, width)
     if view.refs:
@@ -130,6 +116,31 @@ def _render_body(view: PlanView, width: int) -> Iterator[str]:
     for rule, why in view.overrides.items():
         if rule not in shown:
             yield from format_labelled("override", [f'{rule}="{why}"'], width)
+
+
+def _render_scope(view: PlanView, width: int) -> Iterator[str]:
+    """Partitions of main that are replaced, added or looked at."""
+    total = len(view.partitions) - len(view.new_partitions) + view.untouched_partitions
+    replaced = len(view.partitions) - len(view.new_partitions)
+    scope = [f"{format_exact(replaced)} of {plural(total, 'partition')}", ORDER_WORDS.get(view.order, view.order)]
+    kept = "rows; shared files are rewritten" if view.rewrite else "files untouched"
+    others = plural(view.untouched_partitions, "other keeps its", "others keep their") + f" {kept}"
+    if not find_kind(view.kind).changes_table:
+        yield from format_labelled(_CHECKED[view.kind], [scope[0], "main is not changed"], width)
+    else:
+        yield from format_labelled("replaces", [", ".join(scope), others if view.untouched_partitions else ""], width)
+        yield from _render_new_partitions(view, width)
+
+
+def _render_computation(view: PlanView, width: int) -> Iterator[str]:
+    """How the partitions are computed and checked, and what gets them afterwards."""
+    yield from format_labelled("chunks", _describe_chunks(view.chunks, view.grain), width)
+    yield from render_first_steps(view, width)
+    yield from format_labelled("estimate", _describe_estimate(view), width)
+    yield from render_limits(view, width)
+    yield from _render_gate(view, width)
+    yield from _render_sinks(view, width)
+    yield from _render_copies(view, width)
 
 
 def _render_inputs(view: PlanView, width: int) -> Iterator[str]:
@@ -201,7 +212,7 @@ def _describe_rewrite(rewrite: Mapping[str, Any]) -> list[str]:
 
 
 def _describe_input(source: InputView, grain: str) -> list[str]:
-    pieces = [source.table or source.files or source.name]
+    pieces = [source.location or source.name]
     if source.snapshots:
         pieces.append(f"{len(source.snapshots)} snapshots")
     elif source.snapshot_id:
@@ -210,8 +221,30 @@ def _describe_input(source: InputView, grain: str) -> list[str]:
         pieces.append(source.reference or "its own output")
     if source.partitions:
         pieces += [format_partitions(grain, source.partitions), format_units(len(source.partitions), grain)]
-    pieces.append(plural(source.file_count, "file") + (" pinned" if source.files else ""))
+    if source.log is not None:
+        pieces += _describe_log(source.log)
+    elif source.transactions_of is not None:
+        pieces.append(f"ends of transactions of {source.transactions_of}")
+    if source.kafka:
+        pieces.append(_describe_offsets(source.offsets))
+    else:
+        pieces.append(plural(source.file_count, "file") + (" pinned" if source.files or source.recording else ""))
     return [*pieces, format_size(source.bytes), f"{format_count(source.rows)} rows" if source.rows else ""]
+
+
+def _describe_log(log: LogView) -> Iterator[str]:
+    yield f"{log.reading} at log position {format_position(int(log.position))}"
+    yield f"from {format_position(int(log.base))} on"
+    if log.since:
+        yield f"changes since the accepted run for {format_count(len(log.since))} partitions"
+    if log.left_out:
+        yield f"{plural(log.left_out, 'transaction')} without an END left out"
+
+
+def _describe_offsets(offsets: Mapping[str, tuple[int, int]]) -> str:
+    shown = [f"{number} [{start}, {end})" for number, (start, end) in list(offsets.items())[:_OFFSETS_SHOWN]]
+    more = f" and {len(offsets) - _OFFSETS_SHOWN} more" if len(offsets) > _OFFSETS_SHOWN else ""
+    return f"offsets {', '.join(shown)}{more} sealed"
 
 
 def _render_origin(view: PlanView, width: int) -> Iterator[str]:
@@ -225,7 +258,9 @@ def _render_origin(view: PlanView, width: int) -> Iterator[str]:
 
 
 def _describe_restore(restored: Mapping[str, Any]) -> list[str]:
-    told = [f"what the table held at {format_moment(str(restored['at']))} UTC", f"({restored['asked']})"]
+    where, at = restored.get("origin") or "the table", f"{format_moment(str(restored['at']))} UTC"
+    told = [f"what {where} held at {at}" if restored["snapshot_id"] else f"what {where} has, recorded until {at}"]
+    told += [f"({restored['asked']})"] if restored["asked"] not in (where, "") else []
     return [*told, "no transform runs; reconciliations with inputs do not apply"]
 
 
@@ -259,7 +294,7 @@ def _describe_estimate(view: PlanView) -> list[str]:
     span = low if low == high else f"{low} … {high}"
     basis = f"(basis: {estimate.basis})" if estimate.basis else ""
     # files are not opened at planning, so a sum over the other inputs would be too low
-    known = estimate.rows and not any(source.files for source in view.inputs)
+    known = estimate.rows and not any(source.files or source.recording for source in view.inputs)
     rows = f"{format_count(estimate.rows)} rows" if known else ""
     return [rows, format_size(estimate.bytes), span, format_money(estimate.usd), basis]
 

@@ -31,7 +31,7 @@ def render_publish(view: PublishView, width: int) -> list[str]:
         told = f"rewritten since planning with the same rows: {format_partitions(view.grain, view.compacted)}"
         lines += wrap(told, width, "  ")
     lines += [f"  {line}" for line in render_copies(view.copies, view.grain, width - 2)]
-    lines += render_warnings(view.warnings, width, "  ! ")
+    lines += render_warnings(view.warnings, width, "  ! ", shown=[copy.error for copy in view.copies])
     lines += [f"  {line}" for line in render_released(None, view.release, width - 2)]
     lines += render_break_glass(view.break_glass, width)
     lines += [f"  {line}" for line in render_mode(view.single_user)]
@@ -69,7 +69,7 @@ def render_rollback(view: RollbackView, width: int) -> list[str]:
         lines += wrap(f"{later} has published {format_partitions(view.grain, partitions)} since", width, "  ")
     lines += render_hazard(view.hazard, width) if view.hazard else []
     lines += [f"  {line}" for line in render_copies(view.copies, view.grain, width - 2)]
-    lines += render_warnings(view.warnings, width, "  ! ")
+    lines += render_warnings(view.warnings, width, "  ! ", shown=[copy.error for copy in view.copies])
     lines += [f"  {line}" for line in render_mode(view.single_user)]
     if not view.later:
         scope = format_partition_list(Grain(view.grain), view.partitions)

@@ -71,6 +71,8 @@ def _describe_mode(publish: Mapping[str, Any]) -> list[str]:
 
 def _describe_side_tables(publish: Mapping[str, Any]) -> list[str]:
     told = [f"old and new values by key in {publish['corrections']}"] if publish.get("corrections") else []
+    if topic := publish.get("corrections_topic"):
+        told.append(f"sends them to {topic} as well")
     return told + [f"first: {statement}" for statement in publish.get("creates", ())]
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SHORT = 12
 """Most partitions of a reason to write out."""
-_MADE_BY = {"cast": "value", "rule": "rule", "transform": "transform"}
+_MADE_BY = {"line": "line", "cast": "value", "rule": "rule", "transform": "transform"}
 
 
 def render_quarantine(view: QuarantineView, width: int) -> list[str]:
@@ -44,22 +44,25 @@ def render_quarantine(view: QuarantineView, width: int) -> list[str]:
     return lines
 
 
-def render_input_rows(inputs: Mapping[str, Mapping[str, int]], width: int) -> list[str]:
+def render_input_rows(inputs: Mapping[str, Mapping[str, int | str]], width: int) -> list[str]:
     """One line per input: rows in = used + quarantined + suppressed."""
     lines: list[str] = []
     for name, rows in inputs.items():
-        aside = rows.get("rows_set_aside", 0)
+        aside = int(rows.get("rows_set_aside", 0))
         if "rows_in" not in rows:
             told = [f"the transform set {plural(aside, 'row')} aside"]
         else:
-            out = (
-                f"{format_exact(rows['rows_quarantined'])} quarantined + "
-                f"{format_exact(rows['rows_suppressed'])} suppressed"
-            )
-            told = [f"{format_exact(rows['rows_in'])} rows in = {format_exact(rows['rows_used'])} used + {out}"]
+            quarantined, suppressed = _format_count(rows["rows_quarantined"]), _format_count(rows["rows_suppressed"])
+            used = f"{_format_count(rows['rows_used'])} used" if "rows_used" in rows else "used"
+            out = f"{quarantined} quarantined + {suppressed} suppressed"
+            told = [f"{_format_count(rows['rows_in'])} rows in = {used} + {out}"]
             told += [f"{format_exact(aside)} of the used set aside by the transform"] if aside else []
         lines += format_labelled(name, told, width, 10)
     return lines
+
+
+def _format_count(count: int | str) -> str:
+    return count if isinstance(count, str) else format_exact(count)
 
 
 def _format_partitions(partitions: tuple[str, ...], view: QuarantineView) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from errata.cli.render.layout import flow, wrap
 from errata.model.kind import find_kind
+from errata.model.run import RunState
 from errata.text.numbers import format_count, format_duration, plural
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ def format_counts(counts: RunCounts) -> list[str]:
 
 def format_run(view: RunView) -> list[str]:
     """State, chunks, rows and time, for one line."""
+    if find_kind(view.kind).only_copies:
+        state = "repaired" if view.state == RunState.PUBLISHED else view.state
+        return [f"{state} {view.run_id}", format_duration(view.seconds)]
     pieces = [f"{view.state.replace('_', ' ')} {view.run_id}", *format_counts(view.chunks)]
     return [*pieces, f"{format_count(view.rows)} rows", format_duration(view.seconds)]
 
@@ -45,7 +49,12 @@ def render_run(view: RunView, width: int) -> list[str]:
         lines.append(f"  {plural(view.recomputed, 'chunk')} needed more than one attempt")
     for failure in view.failures:
         lines += render_failure(failure, width)
-    return [*lines, *([f"  log {view.log}"] if view.log else [])]
+    if view.copies:
+        from errata.cli.render.consumers.copies import render_copies
+
+        lines += render_copies(view.copies, view.grain, width)
+    is_computed = not find_kind(view.kind).only_copies
+    return [*lines, *([f"  log {view.log}"] if view.log and is_computed else [])]
 
 
 def render_failure(failure: Mapping[str, Any], width: int) -> list[str]:

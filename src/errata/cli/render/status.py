@@ -16,6 +16,7 @@ from errata.cli.render.quarantine import render_input_rows
 from errata.cli.render.run import format_counts, render_failure
 from errata.cli.render.throttle import ORDER_WORDS, format_partitions
 from errata.cli.render.waves import render_waves
+from errata.model.kind import find_kind
 from errata.text.numbers import (
     format_count,
     format_duration,
@@ -71,15 +72,16 @@ def render_runs(runs: tuple[RunLine, ...], width: int) -> list[str]:
 
 def render_run_status(view: StatusView, width: int) -> list[str]:
     """One run in full."""
+    only_copies = find_kind(view.kind).only_copies  # nothing is computed, and no partition of main is about to change
     head = [
         view.run_id or "",
         (view.state or "").replace("_", " "),
         view.product or "",
-        ORDER_WORDS.get(view.order, ""),
+        "repair of copies" if only_copies else ORDER_WORDS.get(view.order, ""),
         f"member of {view.campaign}" if view.campaign else "",
     ]
     lines = flow(head, width)
-    if view.chunks:
+    if view.chunks and not only_copies:
         rows = [f"{format_count(view.rows)} rows"] if view.rows else []
         again = [f"{view.recomputed} recomputed"] if view.recomputed else []
         lines += flow([*format_counts(view.chunks), *again, *rows], width, "  ")
@@ -88,7 +90,7 @@ def render_run_status(view: StatusView, width: int) -> list[str]:
     lines += _render_run_notes(view, width)
     lines += render_input_rows(view.input_rows, width)
     lines += wrap(view.held, width, "! ") if view.held else []
-    lines += ["", *_render_calendar(view, width)]
+    lines += [] if only_copies else ["", *_render_calendar(view, width)]
     if view.attempts or view.failures:
         lines += ["", *_render_work(view, width)]
     decided = [*render_quorum(view.quorum, width), *render_released(view.release_digest, view.release, width)]

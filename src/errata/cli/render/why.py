@@ -94,7 +94,8 @@ def _format_row_counts(event: HistoryView) -> Iterator[str]:
 
 def _render_grounds(event: HistoryView, width: int) -> Iterator[str]:
     if event.restored:
-        yield from wrap(f"restored what snapshot {event.restored} held", width, INDENT)
+        what = f"snapshot {event.restored} held" if event.restored.isdecimal() else f"{event.restored} held"
+        yield from wrap(f"restored what {what}", width, INDENT)
     if event.rebased:
         yield from wrap(f"live wrote it meanwhile; computed again on snapshot {event.rebased}", width, INDENT)
     if event.reason:

@@ -10,7 +10,8 @@ from typing import Any
 from errata.approval.quorum import build_member_check
 from errata.canonical import canonical_bytes, sha256, to_plain
 from errata.commands.campaign.member_state import DRIFTED
-from errata.commands.plan.plan import list_active_runs, tag_pinned_snapshots
+from errata.commands.plan.other_runs import list_active_runs
+from errata.commands.plan.plan import tag_pinned_snapshots
 from errata.delivery.obligations import list_owed_by_plan
 from errata.errors import Drifted, EngineError, StateRefused
 from errata.failpoints import failpoint

@@ -1,4 +1,4 @@
-"""Commands that compute: run, pause, resume, cancel, retry, late."""
+"""Commands that compute: run, pause, resume, cancel, retry, submit, late."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from errata.late_import import build_late_import
 
 if TYPE_CHECKING:
-    from errata.commands.compute import control, late, run
+    from errata.commands.compute import control, late, run, submission
 
-__all__ = ["control", "late", "run"]
+__all__ = ["control", "late", "run", "submission"]
 
 __getattr__ = build_late_import(__name__, dict.fromkeys(__all__, ""))

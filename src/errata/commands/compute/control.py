@@ -56,6 +56,10 @@ def cancel(workspace: Workspace, actor: Actor, run_id: str, reason: str, *, now:
             full = error.fields["run_id"]
             error.hint = f'roll back what is published, which ends the run: errata rollback {full} --reason "…"'
         raise
+    if workspace.ledger.runs.manifest(view.run_id).repairs:
+        from errata.commands.compute.repair import end_repairs
+
+        end_repairs(workspace, actor, view.run_id, f"cancelled: {reason}")
     # after the move, so that no other worker claims a reclaimed chunk
     if now:
         workspace.ledger.chunks.reclaim(view.run_id, actor=actor, reason="cancelled")
@@ -79,6 +83,7 @@ def _move_run(
     require_role(workspace, actor, (Role.OPERATOR,), action, run.run_id)
     if run.state is to:
         return StateView(run.run_id, run.state.value, already=True)
+    workspace.log_about(run.run_id)
     owes = owe_ready(workspace.project, to.value) if to is S.CANCELLED else ()
     moved = workspace.ledger.runs.move(run.run_id, to, actor=actor, expect=start, body=body, owes=owes)
     return StateView(moved.run_id, moved.state.value)
@@ -89,6 +94,7 @@ def retry(workspace: Workspace, actor: Actor, run_id: str, chunk: str | None) ->
     """Let failed chunks be claimed again (default: all of them), and set a failed run to running."""
     run = workspace.ledger.runs.get(run_id)
     require_role(workspace, actor, (Role.OPERATOR,), "retry", run.run_id)
+    workspace.log_about(run.run_id)
     again = workspace.ledger.outcomes.retry(run.run_id, chunk, actor)
     if not again and run.state is not S.FAILED:
         raise StateRefused(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from errata.approval.standing import StandingState, find_current_standing, read_product_digest
 from errata.approval.standing_scope import is_in_window
 from errata.commands.compute.run import run_chunks
-from errata.commands.look.stale import list_claimed, list_plannable, read_stale
+from errata.commands.look.stale import keep_reading, list_claimed, list_plannable, read_stale
 from errata.commands.plan.plan import make_plan
 from errata.commands.publish.publish import publish_run
 from errata.commands.publish.validate import validate_run
@@ -63,6 +63,7 @@ def _act(
     workspace: Workspace, actor: Actor, product: Product, late: Late, view: LateProductView, parallel: int
 ) -> LateProductView:
     found = read_stale(workspace, product.name, None)
+    keep_reading(workspace, found)
     stale = list_plannable(found)
     since = notice_stale(workspace, actor, product.name, stale)
     settled = split_settled(stale, late, read_change_times(workspace, found), since, to_now_ms(workspace.now()))

@@ -13,11 +13,12 @@ from errata.delivery.payment import pay
 from errata.errors import CopyChanged
 from errata.failpoints import failpoint
 from errata.ledger import OutboxItem
+from errata.model.audit import Actor
 from errata.model.consumer.outbox import Effect, ItemState, Owed
 from errata.model.run import RunState
 from errata.planning.plan_command import format_plan_command
 from errata.planning.request import Request
-from errata.workspace import RunContext
+from errata.workspace import RunContext, Workspace
 
 REPAIRED = "repaired"
 S = RunState
@@ -64,3 +65,10 @@ def refuse_changed_copies(context: RunContext, items: tuple[OutboxItem, ...]) ->
         hint=f"errata cancel {context.run_id}; then {format_plan_command(asked)}",
         partitions=list(failed[0].progress.get(PARTITIONS, [])),
     )
+
+
+def end_repairs(workspace: Workspace, actor: Actor, run_id: str, why: str) -> None:
+    """Give up what a cancelled repair of copies still owes, and nothing that a publication owes them."""
+    for item in list_copy_items(workspace, run_id):
+        if item.is_open and REPAIR in item.payload:
+            workspace.ledger.outbox.waive(item.item_id, why, actor, alone=True)

@@ -17,6 +17,7 @@ from errata.approval.permissions import require_role
 from errata.approval.quorum import require_approvals
 from errata.canonical import to_plain
 from errata.commands.compute.repair import repair_copies
+from errata.commands.compute.sealed_engine import require_sealed_engine
 from errata.commands.compute.wave_stream import WaveStream, publish_beside
 from errata.commands.look.run_list import counts_view
 from errata.commands.plan.show import failures_view
@@ -31,11 +32,12 @@ from errata.ledger.records import map_partitions_to_chunks
 from errata.live_writers.freeze import enter_wave, find_freeze_setting, freeze_partitions, refuse_live_writes
 from errata.live_writers.rebase import tag_rebases
 from errata.model.audit import Actor
+from errata.model.duration import to_days
 from errata.model.manifest import Manifest
 from errata.model.product import Product, Role
 from errata.model.product.throttle import Throttle
 from errata.model.rebase import Rebase
-from errata.model.refs import RUN_DAYS, run_branch
+from errata.model.refs import run_branch
 from errata.model.run import ChunkState, RunState
 from errata.model.waves import WaveState, derive_run_state, list_waves
 from errata.ports.hooks import ProgressListener
@@ -90,6 +92,7 @@ def run_chunks(
         return _compute_and_publish(context, work)
     if run.state in _COMPUTED_STATES:
         return _run_view(workspace, run, already=True, started=started)
+    require_sealed_engine(context)
     with _start(context) as context:
         return _pass_to_gate(context, started) if not context.manifest.chunks else _join_run(context, work)
 
@@ -125,6 +128,7 @@ def _compute_and_publish(context: RunContext, work: _Work) -> RunView:
     already = context.run.state in _COMPUTED_STATES and not stream.drain()
     while (context := context.reload()).run.state not in _COMPUTED_STATES:
         already = False
+        require_sealed_engine(context)
         with _start(context) as started:
             refused = _compute_beside(started, work, stream)
         # a wait for consumers must not keep live jobs out; each publication freezes what it commits
@@ -193,7 +197,7 @@ def _work_on(
     chunks = context.ledger.progress.chunks(context.run_id)
     done = {chunk.chunk_id for chunk in chunks if chunk.state is ChunkState.DONE}
     if staged := [name for name, chunk_id in map_partitions_to_chunks(chunks).items() if chunk_id in done]:
-        progress.advance(len(staged), 0)
+        progress.advance(staged, 0)
     _warn_about_uncounted_rows(context, throttle)
     health = (*context.workspace.project.health, *(product.health if product else ()))
     if throttle != Throttle() or health:
@@ -278,7 +282,7 @@ def _prepare_branch(context: RunContext) -> None:
         # audited before it is created, so that no branch exists without an audit entry
         intended = {"branch": run_branch(context.run_id), "table": target.staging.table}
         context.ledger.audit.note(context.run_id, context.actor, "refs.intended", intended)
-    guard = context.engines.staging.prepare(target, context.run_id, RUN_DAYS)
+    guard = context.engines.staging.prepare(target, context.run_id, to_days(context.workspace.project.retention.staged))
     failpoint("run.after_branch")
     if context.ledger.guards.get(target.table_uuid) != guard:
         context.ledger.guards.record(target.table_uuid, guard, context.actor, target.table)
@@ -344,7 +348,7 @@ def _advise_failed(job: RunJob, view: RunView) -> str:
 
 
 def _run_view(workspace: Workspace, run: RunRecord, *, already: bool, started: float) -> RunView:
-    counts = workspace.ledger.progress.counts(run.run_id)
+    counts, manifest = workspace.ledger.progress.counts(run.run_id), workspace.ledger.runs.manifest(run.run_id)
     return RunView(
         run.run_id,
         run.state.value,
@@ -355,7 +359,8 @@ def _run_view(workspace: Workspace, run: RunRecord, *, already: bool, started: f
         round(time.monotonic() - started, 3),
         str(workspace.engines.log),
         failures_view(workspace.ledger.progress.chunks(run.run_id)),
-        kind=workspace.ledger.runs.manifest(run.run_id).kind,
+        kind=manifest.kind,
+        grain=manifest.target.grain.value,
         waves=wave_views(workspace, run, workspace.ledger.waves.list(run.run_id)),
         copies=run_copy_lines(workspace, run),
     )

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -23,6 +24,7 @@ from errata.commands.publish.validate import bring_up_to_date, validate_run
 from errata.delivery.payment import pay
 from errata.errors import (
     ApprovalRefused,
+    ErasureListMoved,
     NeedsAcceptance,
     PublishHeld,
     Rebased,
@@ -44,6 +46,8 @@ _POLL_SECONDS = 0.5
 _RETRY_SECONDS = 60.0
 """How long a wave waits after a refusal, each of which is audited."""
 _PAY_SECONDS = 30.0
+_MOST_VERDICTS = 3
+"""Verdicts on one wave, if subjects are erased between each of them and its publication."""
 _WAITS = (ApprovalRefused, PublishHeld, ScopeLocked)
 """What a wave may wait for while the rest is computed: a person, a pause, a consumer, another publisher."""
 
@@ -60,6 +64,7 @@ class WaveStream:
     retry_at: float = 0.0
     seen: tuple[object, tuple[RunRecord, tuple[WaveRecord, ...]]] | None = None  # with the head of the audit log
     pay_at: float = 0.0
+    verdicts: dict[int, int] = field(default_factory=dict)  # by wave, if the list of erased subjects moved
 
     def judge_next(self) -> bool:
         """Judge the first wave that is computed and not judged; False when there is none now."""
@@ -141,6 +146,8 @@ class WaveStream:
             if not self._list_awaited_holds():  # the next looks see holds without a try
                 self.retry_at = time.monotonic() + _RETRY_SECONDS
             return False
+        except ErasureListMoved as moved:
+            return self._judge_again(upcoming, moved)
         except StateRefused:
             if not self._has_moved(upcoming):
                 raise
@@ -148,6 +155,18 @@ class WaveStream:
         self._say(f"wave {n} of {len(done.waves)} is visible: {plural(len(done.partitions), 'partition')}")
         failpoint("waves.between")
         self.done += 1
+        return True
+
+    def _judge_again(self, upcoming: WaveRecord, moved: ErasureListMoved) -> bool:
+        """Judge a wave once more whose verdict is older than the list of erased subjects; it is tried again then."""
+        self.verdicts[upcoming.n] = self.verdicts.get(upcoming.n, 1) + 1
+        if self.verdicts[upcoming.n] > _MOST_VERDICTS:
+            raise moved
+        self._say(f"{moved.message}; this is done now")
+        try:
+            validate_run(self.workspace, self.actor, self.run_id, {}, wave=upcoming.n)
+        except Rebased as again:
+            self.workspace.narrate(again.message)  # its chunks are computed again
         return True
 
     def _has_moved(self, seen: WaveRecord) -> bool:
@@ -240,7 +259,9 @@ def publish_beside(stream: WaveStream) -> Iterator[None]:
     """
     both = _Threads(stream)
     threads = [
-        threading.Thread(target=act, name=f"waves-{act.__name__}", daemon=True) for act in (both.judge, both.publish)
+        # each in a copy of this context, which has the run for log lines and the span of the command
+        threading.Thread(target=copy_context().run, args=(act,), name=f"waves-{act.__name__}", daemon=True)
+        for act in (both.judge, both.publish)
     ]
     for thread in threads:
         thread.start()

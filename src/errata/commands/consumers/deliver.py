@@ -27,7 +27,14 @@ def deliver(workspace: Workspace, actor: Actor, of: str | None, *, timeout: str 
     table = product.target.table if product else None
     run_id = _find_run(workspace, of) if of and not product else None
     report = pay(
-        workspace, actor, table=table, run_id=run_id, seconds=to_seconds(timeout), wait=True, tell=workspace.narrate
+        workspace,
+        actor,
+        table=table,
+        run_id=run_id,
+        lineage=True,
+        seconds=to_seconds(timeout),
+        wait=True,
+        tell=workspace.narrate,
     )
     items = workspace.ledger.outbox.list_open(table=table, run_id=run_id)
     return DeliverView(

@@ -74,6 +74,11 @@ def item_views(workspace: Workspace, items: Collection[OutboxItem]) -> tuple[Out
     return tuple(_item_view(item, now_ms) for item in items)
 
 
+def list_decisive(items: Iterable[OutboxItem]) -> list[OutboxItem]:
+    """Items that decide what to do next about a run."""
+    return [item for item in items if item.effect.concerns_data]
+
+
 def suggest_payment(items: Iterable[OutboxItem], run_id: str = "") -> tuple[str, ...]:
     """Commands that pay what is owed, that let failed items be tried again, and that decide what only a person can."""
     found = list(items)

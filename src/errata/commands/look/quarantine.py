@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from errata.gate.row_accounts import ROW_COUNTERS, list_adopted_attempts, may_have_quarantine, read_row_counts
 from errata.model.diff import mask_row
+from errata.model.product.erasure import format_erased_count, is_hidden
 from errata.model.refs import quarantine_table
 from errata.views import QuarantineReason, QuarantineView, SetAsideRow
 
@@ -43,7 +44,7 @@ def read_quarantine(workspace: Workspace, actor: Actor, run_id: str, sample: int
         state=run.state.value,
         grain=manifest.target.grain.value,
         table=table if is_there and workspace.engines.quarantine.exists(table) else None,
-        inputs=rows_by_input(adopted),
+        inputs=rows_by_input(adopted, manifest),
         reasons=tuple(
             QuarantineReason(source, kind, reason, sum(found.values()), tuple(sorted(found)))
             for (source, kind, reason), found in sorted(grouped.items())
@@ -53,16 +54,29 @@ def read_quarantine(workspace: Workspace, actor: Actor, run_id: str, sample: int
     )
 
 
-def rows_by_input(adopted: Sequence[AttemptRecord]) -> Mapping[str, Mapping[str, int]]:
-    """Row counts per input so far: in, used, quarantined, suppressed, set aside."""
+_SUPPRESSED = "rows_suppressed"
+
+
+def rows_by_input(adopted: Sequence[AttemptRecord], manifest: Manifest) -> Mapping[str, Mapping[str, int | str]]:
+    """Row counts per input so far: in, used, quarantined, suppressed, set aside.
+
+    A small number of suppressed rows could point to an erased person: it is not shown, nor what it follows from.
+    """
     totals: dict[str, dict[str, int]] = {}
     for attempt in adopted:
         for source, fates in read_row_counts(attempt).items():
             total = totals.setdefault(source, {})
             for what, rows in fates.items():
                 total[what] = total.get(what, 0) + rows
+    # a merge counts the prior rows that it leaves out under the name of the target
+    named = [pin.name for pin in manifest.inputs if pin.subjects] + [manifest.target.table]
+    hidden = {name for name in named if is_hidden(totals.get(name, {}).get(_SUPPRESSED, 0))}
     return {
-        source: {what: total[what] for what in ROW_COUNTERS if what in total}
+        source: {
+            what: format_erased_count(total[what]) if what == _SUPPRESSED and source in hidden else total[what]
+            for what in ROW_COUNTERS
+            if what in total and not (what == "rows_used" and source in hidden)
+        }
         for source, total in sorted(totals.items())
     }
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from errata.commands.plan.plan import find_trial_of
 from errata.commands.plan.show import stored_plan_view
+from errata.commands.plan.trials import find_trial_of
 from errata.commands.upkeep.note import list_notes
 from errata.evidence.diff_summary import SUMMARY_FACT
 from errata.ledger import OutboxItem, RunRecord
@@ -166,7 +166,7 @@ def _name(item: OutboxItem) -> str:
 
 def _list_not_needed(manifest: Manifest) -> Iterator[tuple[str, str]]:
     if manifest.restored is not None:
-        yield "transform", "rows are restored from a snapshot"
+        yield "transform", f"rows are restored from {manifest.restored.origin or 'a snapshot'}"
     if not any(pin.reference for pin in manifest.inputs):
         yield "reference", "no input is reference data"
     if not manifest.sinks:

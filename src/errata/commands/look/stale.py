@@ -1,12 +1,14 @@
-"""`errata stale`: which partitions no longer follow from their inputs, and why. Starts no JVM, changes nothing."""
+"""`errata stale`: which partitions no longer follow from their inputs, and why. Starts no JVM, changes no data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from errata.approval.reservations import list_reservations
 from errata.errors import ErrataError
+from errata.ledger.figures.readings import Reading, ReadingName
 from errata.model.graph.product_graph import list_parents_first
 from errata.model.graph.read_rule import rule_of_input
 from errata.model.kind import find_kind
@@ -31,14 +33,26 @@ def show_stale(
     if name is not None:
         product = workspace.product(name)
         scope = resolve_scope(product.target.grain, start, end, partitions)
-        return build_view(workspace, [read_stale(workspace, name, scope)])
+        judged = read_stale(workspace, name, scope)
+        if scope is None:
+            keep_reading(workspace, judged)
+        return build_view(workspace, [judged])
     found: list[JudgedProduct | StaleProductView] = []
     for product in list_parents_first(workspace.project.products.values()):
         try:
-            found.append(read_stale(workspace, product.name, None))
+            found.append(judged := read_stale(workspace, product.name, None))
+            keep_reading(workspace, judged)
         except ErrataError as error:
             found.append(_build_summary(product, (), problem=error.message))
     return build_view(workspace, found)
+
+
+def keep_reading(workspace: Workspace, found: JudgedProduct) -> None:
+    """Keep for metrics how many partitions of the whole product are stale."""
+    stale = sum(one.state == STALE for one in found.judged)
+    # a look is worth the same when nobody may write to the ledger, or there is none
+    with suppress(ErrataError):
+        workspace.ledger.readings.put(Reading(ReadingName.STALE, found.product.name, stale))
 
 
 def read_stale(workspace: Workspace, name: str, scope: Sequence[str] | None) -> JudgedProduct:

@@ -11,7 +11,7 @@ from errata.approval.quorum import approvals_view, current_quorum_view
 from errata.approval.release import find_release_digest, name_releaser, released_view
 from errata.approval.suggestion import complete_commands
 from errata.commands.consumers.acknowledge import list_hold_views
-from errata.commands.consumers.outbox import item_views, suggest_payment
+from errata.commands.consumers.outbox import item_views, list_decisive, suggest_payment
 from errata.commands.look.quarantine import rows_by_input
 from errata.commands.look.run_list import counts_view
 from errata.commands.next_step import next_step
@@ -79,8 +79,8 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         next_run, manifest, counts=counts, states=states, quorum=quorum, turn=turn, live_writes=live_writes,
         set_back=set_back, last_move=find_last_move(workspace, run), chunks=chunks,
         open_warnings=find_warnings_to_accept(workspace, next_run), successor=find_successor(workspace, run),
-        campaign=campaign, owes=suggest_payment(open_items, run.run_id), goes_by_itself=goes_by_itself(context),
-        waits_for_consumers=waits_for_consumers(workspace, run),
+        campaign=campaign, owes=suggest_payment(list_decisive(open_items), run.run_id),
+        goes_by_itself=goes_by_itself(context), waits_for_consumers=waits_for_consumers(workspace, run),
     )  # fmt: skip
     return StatusView(
         run_id=run.run_id,
@@ -88,6 +88,7 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         state=run.state.value,
         grain=manifest.target.grain.value,
         order=manifest.order,
+        kind=manifest.kind,
         chunks=counts_view(counts),
         recomputed=counts.recomputed,
         rows=counts.rows,
@@ -102,7 +103,7 @@ def _run_status(workspace: Workspace, actor: Actor, run_id: str) -> StatusView:
         canary=facts.get("canary"),
         determinism=facts.get("determinism"),
         held=_describe_throttle(workspace, run),
-        input_rows=rows_by_input(list_adopted_attempts(workspace, run.run_id)),
+        input_rows=rows_by_input(list_adopted_attempts(workspace, run.run_id), manifest),
         accepted=tuple(
             {"check": one.check, "why": one.why, "person": one.person}
             for one in find_verdict_acceptances(workspace, next_run)

@@ -179,9 +179,17 @@ def _build_event(
         checks_passed=sum(1 for c in verdict.checks if c["level"] == "ok") if verdict else None,
         released_by=name_releaser(find_release(publication, workspace.ledger.releases.list(run.run_id))),
         break_glass=_find_break_glass(workspace, publication),
-        restored=manifest.restored.snapshot_id if manifest.restored else None,
+        restored=_name_restored(manifest),
         rebased=_find_rebase(workspace, run, partition),
     )
+
+
+def _name_restored(manifest: Manifest) -> str | None:
+    """What a restore put back: the snapshot, and where it is if not in the target."""
+    found = manifest.restored
+    if found is None or not found.origin:
+        return found.snapshot_id if found else None
+    return f"{found.origin} @ {found.snapshot_id}" if found.snapshot_id else found.origin
 
 
 def _find_rebase(workspace: Workspace, run: RunRecord, partition: str) -> str | None:

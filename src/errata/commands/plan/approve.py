@@ -83,6 +83,7 @@ def _record_decision(
             hint=f"errata show {member.campaign_id}",
         )
     manifest = workspace.ledger.runs.manifest(run.run_id, actor)
+    workspace.log_about(run.run_id, manifest)
     run, already = workspace.ledger.approvals.decide(
         run.run_id, digest, actor.person, decision, note, actor,
         judge=build_quorum_check(workspace, run, manifest), break_glass=break_glass,

@@ -92,8 +92,10 @@ def _list_inputs(view: PlanView) -> tuple[str, ...]:
 
 
 def _describe_input(source: InputView) -> str:
-    place = source.table or source.files or source.name
+    place = source.location or source.name
     pinned = f"@ {source.snapshot_id}" if source.snapshot_id else f"({plural(source.file_count, 'file')})"
+    if source.log is not None:
+        pinned = f"{source.log.reading} at log position {source.log.position} {pinned}"
     return f"{source.name}: {place} {pinned}"
 
 

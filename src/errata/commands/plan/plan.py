@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
+from errata import traces
 from errata.approval.permissions import require_role
-from errata.approval.reservations import list_reservations
 from errata.approval.standing import StandingState, add_limits, build_cover
-from errata.canonical import digest_of
+from errata.commands.plan.change_logs import read_change_logs
+from errata.commands.plan.other_runs import list_active_runs, list_past_runs, list_reserving
 from errata.commands.plan.read_references import read_reference
+from errata.commands.plan.recordings import note_recordings
 from errata.commands.plan.repair import draft_repairs
+from errata.commands.plan.restore import read_restore
+from errata.commands.plan.sealed_rules import read_sealed_rules
 from errata.commands.plan.show import plan_view, refused_view
+from errata.commands.plan.trials import find_trial
 from errata.delivery.obligations import list_owed_by_plan
 from errata.errors import ErrataError, NotFound, PlanRefused, UsageError
 from errata.failpoints import failpoint
-from errata.ledger import PartitionState, RunRecord
+from errata.ledger import RunRecord
 from errata.ledger.db.database import Tx
 from errata.ledger.store.standing import use_standing
 from errata.model.audit import Actor
+from errata.model.duration import to_days
 from errata.model.graph.read_rule import rule_of_input
-from errata.model.kind import ATTEST, MIGRATE, RECONCILE, find_kind
-from errata.model.manifest import Code, Manifest
+from errata.model.kind import ATTEST, MIGRATE, RECONCILE, RESTORE, find_kind
+from errata.model.manifest import Manifest
 from errata.model.partition import Grain
 from errata.model.product import Input, Product, Role
+from errata.model.product.erasure import ErasurePin
 from errata.model.product.rules import build_expected_rows, with_expected_rows
-from errata.model.refs import DAY_MS, RUN_DAYS, base_tag, input_tags
-from errata.model.run import ACTIVE, WITHOUT_RESULT, AttemptState, ChunkState, RunState
+from errata.model.refs import DAY_MS, base_tag, input_tags
+from errata.model.run import RunState
 from errata.planning.build import Plan, build_own_input, build_plan
 from errata.planning.catalog_refs import refuse_hidden_refs, refuse_lost_tags
-from errata.planning.estimate import count_busy_seconds, count_worker_cores
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.input_conditions import with_delete_condition, with_row_rules
 from errata.planning.inputs.completeness import with_latest
@@ -45,19 +50,18 @@ from errata.planning.kinds import (
 )
 from errata.planning.kinds import NOTHING_RUNS as NOTHING_JUDGED
 from errata.planning.plan_command import format_corrected_plan, format_plan_command, format_possible_plan
-from errata.planning.plan_context import Trial
 from errata.planning.request import Request, resolve_partitions
-from errata.planning.restore import INPUT, build_restore_input, strip_code, to_restore_product
+from errata.planning.restore import INPUT, strip_code
 from errata.planning.restore import NOTHING_RUNS as NOTHING_RESTORED
 from errata.planning.rule_check import refuse_flawed_rules
-from errata.ports.tables import ActiveRun, InputState, PastRun, TagOutcome
+from errata.ports.tables import InputState, TagOutcome
 from errata.publishing.streams.positions import read_streams
 from errata.publishing.sweep import find_unknown_runs
-from errata.text.numbers import format_moment
 from errata.views import PlanView
 from errata.workspace import RunContext, Workspace
 
 
+@traces.span("plan")
 def make_plan(
     workspace: Workspace,
     actor: Actor,
@@ -106,6 +110,7 @@ def make_plan(
     if dry_run:
         return plan_view(workspace, plan.manifest, plan.digest, run=None, plan=plan, run_id=plan.run_id)
     failpoint("plan.before_record")
+    workspace.log_about(plan.run_id, plan.manifest)
     run, already = workspace.ledger.runs.record(
         plan.run_id,
         plan.content,
@@ -115,11 +120,17 @@ def make_plan(
         chunks=plan.manifest.chunks,
         parts=plan.parts,
         actor=actor,
-        body={"verdicts": [[v.rule, v.level, v.message, v.override] for v in plan.verdicts]},
+        body={
+            "verdicts": [[v.rule, v.level, v.message, v.override] for v in plan.verdicts],
+            # for metrics and alerts; it is not part of the manifest
+            **({"deadline": plan.deadline.by} if plan.deadline else {}),
+        },
         cover=_build_cover(workspace, actor, plan.manifest, standing) if standing else None,
         owes=list_owed_by_plan(workspace, plan.manifest),
     )
+    workspace.log_about(run.run_id, plan.manifest)  # the same plan may have been made before, under another id
     failpoint("plan.after_record")
+    note_recordings(workspace, actor, run.run_id, plan.manifest, plan.parts)
     # after the record, so that every tag belongs to a run in the ledger; repeating the command creates missing tags
     pins = tag_pinned_snapshots(RunContext(workspace, actor, run, plan.manifest))
     failpoint("plan.after_pin")
@@ -193,11 +204,9 @@ def _draft_plan(
         workspace.engines.check_transform(product, may_leave_out=may_leave_out)
     # read the target before the inputs: a false conflict is acceptable, a missed one is not
     target = workspace.engines.targets.read_target(product.target.table, product.target.column, grain, partitions)
-    held = None
-    if request.restore is not None:
-        column = product.target.column
-        held = workspace.engines.history.held(product.target.table, column, grain, partitions, request.restore)
-        product = to_restore_product(product)
+    restored = None
+    if request.kind == RESTORE:
+        product, restored = read_restore(workspace, product, request, target, partitions)
     elif request.kind == ATTEST:
         product = to_attest_product(product)
     elif request.kind == RECONCILE:
@@ -210,8 +219,8 @@ def _draft_plan(
             product, checks=with_expected_rows(product.checks, build_expected_rows(request.expected_rows))
         )
     inputs = (
-        {INPUT: build_restore_input(held, product, target)}
-        if held
+        {INPUT: restored.facts}
+        if restored
         else {
             source.name: build_own_input(source, product, target, partitions)
             if source.own
@@ -219,12 +228,13 @@ def _draft_plan(
             for source in product.inputs
         }
     )
+    inputs = read_change_logs(workspace, product, inputs, partitions)
     if request.kind == MIGRATE:
         inputs |= _read_source_columns(workspace, product, inputs)
     product = with_delete_condition(with_row_rules(product, inputs))
     code, content = workspace.engines.code(product)
     if not kind.runs_transform:
-        nothing = NOTHING_REPAIRED if kind.only_copies else NOTHING_RESTORED if held else NOTHING_JUDGED
+        nothing = NOTHING_REPAIRED if kind.only_copies else NOTHING_RESTORED if restored else NOTHING_JUDGED
         code, content = strip_code(code, nothing), b""
     plan = build_plan(
         # a pseudonym, because a name in sealed bytes could never be erased
@@ -240,20 +250,28 @@ def _draft_plan(
         is_first_run=all(run.table != product.target.table for run in workspace.ledger.runs.list()),
         active_runs=[
             *list_active_runs(workspace, product.target.table, request.supersede, partitions),
-            *(_list_reserving(workspace, product.target.table) if with_reservations else ()),
+            *(list_reserving(workspace, product.target.table) if with_reservations else ()),
         ],
-        history=_list_past_runs(workspace, product),
+        history=list_past_runs(workspace, product),
         beside=_read_side_columns(workspace, product),
-        held=held,
+        held=restored.held if restored else None,
+        origin=restored.origin if restored else None,
         trial=find_trial(workspace, product, code),
+        sealed_rules=read_sealed_rules(workspace, product),
         streams=read_streams(workspace, product),
         repairs=repairs,
         repaired=repaired,
+        erasure=_read_erasure_list(workspace, product),
     )
     plan = replace(plan, request=request)
     if plan.manifest is not None:
         refuse_flawed_rules(workspace, product, plan.manifest)
     return plan if plan.is_refused else replace(plan, parts={**plan.parts, code.zip_digest: content})
+
+
+def _read_erasure_list(workspace: Workspace, product: Product) -> ErasurePin | None:
+    """The list of erased subjects as it is now: runs read it at this snapshot, or at a later one."""
+    return workspace.engines.erased.read_pin(product.target.subjects) if product.needs_list else None
 
 
 def _read_input(
@@ -266,37 +284,14 @@ def _read_input(
     return workspace.engines.inputs.read_input(latest, rule.input_grain, rule.list_reads(partitions))
 
 
-def record_trial(workspace: Workspace, actor: Actor, manifest: Manifest, *, is_blocked: bool) -> None:
-    """Put a trial on record, where the policy of the product asks for one."""
-    if DRY_RUN in workspace.product(manifest.product).policy.require:
-        told = {"product": manifest.product, "code": _digest_code(manifest.code), "is_blocked": is_blocked}
-        workspace.ledger.create()  # a trial may come before the first plan
-        workspace.ledger.audit.note(None, actor, TRIED, told | {"partitions": list(manifest.partitions)})
-
-
-def find_trial(workspace: Workspace, product: Product, code: Code) -> Trial | None:
-    """The newest recorded trial of this code, where the policy of the product asks for one."""
-    return find_trial_of(workspace, product.name, code) if DRY_RUN in product.policy.require else None
-
-
-def find_trial_of(workspace: Workspace, product: str, code: Code) -> Trial | None:
-    """The newest recorded trial of this code."""
-    wanted = (product, _digest_code(code))
-    entries = workspace.ledger.audit.readable_entries(actions=(TRIED,))
-    found = [entry for entry in entries if (entry.body["product"], entry.body["code"]) == wanted]
-    return Trial(found[-1].at, found[-1].actor.person, bool(found[-1].body["is_blocked"])) if found else None
-
-
-def _digest_code(code: Code) -> str:
-    return digest_of([code.call, code.zip_digest, code.config_digest])
-
-
 def _read_source_columns(
     workspace: Workspace, product: Product, inputs: Mapping[str, InputState]
 ) -> dict[str, InputState]:
-    """The tables that a migration takes rows over from, with their columns."""
+    """The tables that a migration takes rows over from, with their columns; a recording declares them."""
     described = {
-        source.name: workspace.engines.tables.describe(source.table or "").columns for source in list_sources(product)
+        source.name: workspace.engines.tables.describe(source.table).columns
+        for source in list_sources(product)
+        if source.table
     }
     return {
         name: replace(inputs[name], schemas=({column.name: column.type for column in columns},))
@@ -316,109 +311,12 @@ def _read_side_columns(workspace: Workspace, product: Product) -> dict[str, tupl
     return found
 
 
-TRIED = "try.computed"
-DRY_RUN = "dry_run"
-
-
-def _list_reserving(workspace: Workspace, table: str) -> list[ActiveRun]:
-    """Campaigns that keep partitions of the table for members that have not started."""
-    return [
-        ActiveRun(
-            one.campaign_id,
-            "",
-            f"reserved until {format_moment(one.until)} UTC",
-            table,
-            frozenset(one.partitions),
-            "campaign",
-        )
-        for one in list_reservations(workspace, table)
-    ]
-
-
-def list_active_runs(
-    workspace: Workspace, table: str, supersede: str | None, partitions: Sequence[str]
-) -> list[ActiveRun]:
-    """Active runs that may change the table, as seen by a plan for these partitions that supersedes ``supersede``.
-
-    A superseded run no longer claims the partitions of its successor, so only the last run of a chain must be named.
-    It claims them again if its successor ended without a result.
-    """
-    known = {run.run_id: run for run in workspace.ledger.runs.list()}
-    runs = [
-        run
-        for run in known.values()
-        if run.table == table and run.state in ACTIVE and find_kind(run.kind or "").changes_table
-    ]
-    given_up: dict[str, frozenset[str]] = {}
-    replacing = [(supersede, partitions)]
-    replacing += [(run.supersedes, run.partitions) for run in known.values() if run.state not in WITHOUT_RESULT]
-    for older, scope in replacing:
-        for run_id, names in _iterate_replaced_runs(known, older, frozenset(scope)):
-            given_up[run_id] = given_up.get(run_id, frozenset()) | names
-    return [
-        ActiveRun(
-            run.run_id, run.manifest_digest, run.state.value, run.table,
-            _find_claimed_partitions(workspace, run) - given_up.get(run.run_id, frozenset()),
-        )
-        for run in runs
-    ]  # fmt: skip
-
-
-def _iterate_replaced_runs(
-    known: Mapping[str, RunRecord], older: str | None, scope: frozenset[str]
-) -> Iterator[tuple[str, frozenset[str]]]:
-    """Follow a chain of superseded runs, each with the partitions that it shares with all later ones."""
-    while older is not None and older in known:
-        scope &= frozenset(known[older].partitions)
-        yield older, scope
-        older = known[older].supersedes
-
-
-def _find_claimed_partitions(workspace: Workspace, run: RunRecord) -> frozenset[str]:
-    """Partitions that a run will still change; those it has already published are free for other runs."""
-    if run.state is not RunState.PART_PUBLISHED:
-        return frozenset(run.partitions)
-    fates = workspace.ledger.partitions.states(run.run_id)
-    return frozenset(name for name, fate in fates.items() if fate is PartitionState.UNPUBLISHED)
-
-
-def _list_past_runs(workspace: Workspace, product: Product) -> list[PastRun]:
-    """Measured cost of the last published runs: the time spent on chunks, times the cores of each worker."""
-    cores = count_worker_cores(workspace.project, product)
-    states = {RunState.PUBLISHED, RunState.PART_PUBLISHED, RunState.SUPERSEDED}
-    found = []
-    for run in workspace.ledger.runs.list(product=product.name, states=states)[:5]:
-        spans: dict[Any, list[tuple[float, float]]] = {}
-        for attempt in workspace.ledger.progress.attempts(run.run_id):
-            if attempt.state is AttemptState.ADOPTED and attempt.ended_at:
-                span = (_parse_instant(attempt.started_at), _parse_instant(attempt.ended_at))
-                spans.setdefault((attempt.owner.host, attempt.owner.pid, attempt.owner.started), []).append(span)
-        if spans:
-            chunks = [chunk for chunk in workspace.ledger.progress.chunks(run.run_id) if chunk.state is ChunkState.DONE]
-            busy = sum(count_busy_seconds(each) for each in spans.values())
-            found.append(
-                PastRun(
-                    run.run_id,
-                    sum(chunk.bytes for chunk in chunks),
-                    busy * cores,
-                    sum(chunk.rows for chunk in chunks),
-                    len(run.partitions),
-                    len(chunks),
-                    cores,
-                )
-            )
-    return found
-
-
-def _parse_instant(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
-
-
 def tag_pinned_snapshots(context: RunContext) -> tuple[TagOutcome, ...]:
     """Tag the base and every pinned input; safe to repeat. A missing permission is recorded as a warning."""
     if context.run.state not in (RunState.PLANNED, RunState.APPROVED):
         return ()
-    keep, now = RUN_DAYS * DAY_MS, int(context.workspace.now().timestamp() * 1000)
+    days = to_days(context.workspace.project.retention.pins)
+    keep, now = days * DAY_MS, int(context.workspace.now().timestamp() * 1000)
     wanted: dict[tuple[str, str], str] = {}
     if context.manifest.target.base_snapshot_id:
         wanted[context.manifest.target.table, base_tag(context.run_id)] = context.manifest.target.base_snapshot_id

@@ -32,7 +32,7 @@ def read_reference(
     if source.reference == "as_recorded":
         found = find_recorded(grain, partitions, log)
     else:
-        decided = _find_decided_pins(workspace, product, source, partitions)
+        decided = find_decided_pins(workspace, product, source, partitions)
         read = {find_read_snapshot(one.pin, name) for name, one in decided.items() if one.pin}
         exists = {one: workspace.engines.pins.snapshot_exists(table, one) for one in sorted(filter(None, read))}
         found = find_decided(partitions, decided, table, exists)
@@ -64,7 +64,7 @@ def _read_states(
     return merge_states(states[newest], states, found)
 
 
-def _find_decided_pins(
+def find_decided_pins(
     workspace: Workspace, product: Product, source: Input, partitions: Sequence[str]
 ) -> dict[str, DecidedPin]:
     """What the accepted run of each partition read as this input; partitions that no run decided are left out."""
@@ -79,5 +79,5 @@ def _find_decided_pins(
         for name in names:
             again = {pin.name: pin for pin in rebases[name].inputs} if name in rebases else {}
             pin = again.get(source.name, planned.get(source.name))
-            found[name] = DecidedPin(run_id, pin if pin is not None and pin.location == source.table else None)
+            found[name] = DecidedPin(run_id, pin if pin is not None and pin.location == source.location else None)
     return found

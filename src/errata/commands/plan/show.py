@@ -19,7 +19,16 @@ from errata.model.product import Publish, Role
 from errata.model.product.throttle import Throttle
 from errata.model.refs import GUARD, base_tag, candidate_branch, input_tags, run_branch
 from errata.model.run import ChunkState
-from errata.views import ChunkView, DeadlineView, EstimateView, InputView, PlanView, SnapshotView, VerdictView
+from errata.views import (
+    ChunkView,
+    DeadlineView,
+    EstimateView,
+    InputView,
+    LogView,
+    PlanView,
+    SnapshotView,
+    VerdictView,
+)
 
 if TYPE_CHECKING:
     from errata.ledger import ChunkRecord, RunRecord
@@ -147,7 +156,7 @@ def _manifest_view(
         restored=to_plain(manifest.restored) if manifest.restored else None,
         rewrite=to_plain(manifest.target.rewrite) if manifest.target.rewrite else None,
         rules_changed=read_rule_changes(workspace, manifest),
-        sinks={name: f"{sink.kind}: {sink.decision}" for name, sink in manifest.sinks.items()},
+        sinks={name: sink.text for name, sink in manifest.sinks.items()},
         copies=() if manifest.repairs else _list_copies(workspace, manifest.product),
         repairs=tuple(_describe_repair(one) for one in manifest.repairs),
         touches=find_touches(workspace, manifest.product, manifest.partitions),
@@ -183,6 +192,7 @@ def publish_view(publish: Publish) -> dict[str, Any]:
         found |= {"key_version": publish.merge.version, "delete": publish.merge.delete}
     settings = {"versions": publish.versions, "view": publish.view, "corrections": publish.corrections}
     found |= {key: value for key, value in settings.items() if value is not None}
+    found |= {"corrections_topic": publish.corrections_topic.location} if publish.corrections_topic else {}
     found |= {"creates": list(publish.creates)} if publish.creates else {}
     freeze = {"freeze": to_plain(publish.freeze)} if publish.freeze else {}
     return {**found, "on_live_write": publish.on_live_write, **freeze}
@@ -226,14 +236,28 @@ def _estimate_view(found: Estimate) -> EstimateView:
 
 
 def _input_view(pin: InputPin, grain: Grain) -> InputView:
-    is_table = pin.kind == "table"
+    is_table, is_pattern = pin.kind == "table", pin.kind == "files" and pin.recording is None
     return InputView(
-        pin.name, pin.location if is_table else None, None if is_table else pin.location, pin.snapshot_id,
+        pin.name, pin.location if is_table else None, pin.location if is_pattern else None, pin.snapshot_id,
         pin.file_count, pin.rows, pin.bytes, pin.input_partitions, pin.reference, pin.own,
         _partitions_by_era(pin), tuple(f"{rule.name} ({rule.action})" for rule in pin.row_rules), pin.version,
         "" if pin.partition is None else rule_of_pin(pin, grain).input_grain.value,
-        tuple(SnapshotView(span.snapshot_id, span.partitions) for span in pin.snapshots),
+        tuple(SnapshotView(span.snapshot_id, span.partitions) for span in pin.snapshots), pin.recording,
+        pin.location if pin.topic else None, _list_offsets(pin), _log_view(pin), pin.transactions_of,
     )  # fmt: skip
+
+
+def _log_view(pin: InputPin) -> LogView | None:
+    log = pin.log
+    if log is None:
+        return None
+    return LogView(
+        log.declared.reading, log.position, log.base, log.transactions, log.since, log.left_out, log.left_out_names
+    )
+
+
+def _list_offsets(pin: InputPin) -> dict[str, tuple[int, int]]:
+    return {str(one.partition): (one.start, one.end) for one in (pin.topic.ranges if pin.topic else ())}
 
 
 def _partitions_by_era(pin: InputPin) -> dict[str, tuple[str, ...]]:

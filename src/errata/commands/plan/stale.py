@@ -51,7 +51,9 @@ def _build_refusal(found: JudgedProduct, judged: Mapping[str, JudgedProduct]) ->
         told = f"nothing is stale, and {format_ranges(grain, waiting, _SHOWN)} waits for inputs that are not complete"
     else:
         told = "nothing is stale: every partition follows from its inputs"
-    return PlanRefused(f"plan --stale of {product.name} was refused; {told}", state="nothing was planned", hint=hint)
+    message = f"plan --stale of {product.name} was refused; {told}"
+    nothing_stale = not behind and not waiting
+    return PlanRefused(message, state="nothing was planned", hint=hint, nothing_stale=nothing_stale)
 
 
 def _find_first_stale(name: str, judged: Mapping[str, JudgedProduct]) -> str | None:

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from errata.approval.permissions import require_role
-from errata.commands.plan.plan import draft_plan, record_trial
+from errata.commands.plan.plan import draft_plan
 from errata.commands.plan.show import refused_view
+from errata.commands.plan.trials import record_trial
 from errata.errors import ChunkError, ErrataError, OutOfMemory, PlanRefused, UsageError
 from errata.gate.diff.movements import build_metric_moves
 from errata.gate.verdict.findings import BLOCK, CandidateSummary

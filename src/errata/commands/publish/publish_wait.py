@@ -87,7 +87,7 @@ def wait_for_turn(context: RunContext) -> None:
     found, left = turn
     progress = context.workspace.progress(context.run_id, found.of, "wave")
     waves = wave_views(context.workspace, context.run, context.ledger.waves.list(context.run_id))
-    progress.advance(sum(wave.state == "published" for wave in waves), 0)
+    progress.advance([str(wave.n) for wave in waves if wave.state == "published"], 0)
     progress.show(f"wave {found.next}", f"goes {format_moment(found.not_before or '')} UTC, after {format_clock(left)}")
     try:
         # keep the unpublished partitions frozen during the pause, if the plan freezes them

@@ -13,6 +13,7 @@ from errata.commands.upkeep.note import list_notes
 from errata.delivery.copies.run_copies import summarize_run_copies
 from errata.errors import RunExpired, StateRefused
 from errata.gate.diff.candidate_diff import compare_candidate, require_candidate
+from errata.gate.origin_counts import read_origin_counts
 from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import CandidateRecord, PublicationRecord, RunRecord, VerdictRecord
 from errata.model.audit import Actor
@@ -78,6 +79,7 @@ def build_report(
         waves=status_view.waves,
         turn=status_view.turn,
         copies=summarize_run_copies(workspace, run.run_id),
+        origins=read_origin_counts(workspace, run.run_id, manifest, scope),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from errata.approval.permissions import require_person, require_role
 from errata.commands.publish.stale_readers import note_stale_readers
@@ -12,6 +13,7 @@ from errata.delivery.copies.retention import count_kept_days
 from errata.delivery.copies.run_copies import run_copy_lines
 from errata.delivery.obligations import ROLLED_BACK, list_owed
 from errata.delivery.payment import pay
+from errata.delivery.topics.topic_items import list_sent
 from errata.errors import PublishConflict, RunExpired, StateRefused
 from errata.gate.measure.names import content_columns
 from errata.ledger import PartitionState, PublicationRecord, RunRecord
@@ -20,15 +22,23 @@ from errata.model.duration import to_days
 from errata.model.manifest import ExpectedFile, Manifest
 from errata.model.partition import format_partition_list, format_ranges
 from errata.model.product import Role
+from errata.model.product.erasure import format_erased_count
 from errata.model.refs import pre_tag, undo_branch
 from errata.model.run import RUN_MOVES, RunState
 from errata.model.side_tables import find_side_table, is_side_table_mode
 from errata.model.table import ROW_LINEAGE
 from errata.model.waves import find_wave
 from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT
-from errata.publishing.erasure import require_clean_rollback, require_clean_versions, watermark_fields
+from errata.publishing.erasure import (
+    ErasedBefore,
+    find_erased_before,
+    require_clean_versions,
+    require_same_list,
+    watermark_fields,
+)
 from errata.publishing.hazards import list_open_hazards, record_guard
 from errata.publishing.intent import Intent
+from errata.publishing.origins import find_origins
 from errata.publishing.recovery import LedgerLog, recover_open_intents
 from errata.publishing.replacement import Replacement, ReplacementResult, commit_replacement, examine_version
 from errata.publishing.selection import audit_conflicts, select_partitions
@@ -77,7 +87,8 @@ def roll_back_run(
     if not_out and partitions is not None:
         workspace.narrate(f"{format_ranges(manifest.target.grain, not_out)} is not published and stays as it is")
     workspace.engines.start_early(session=False)
-    done = _commit_rollback(context, scope, reason)
+    sent = list_sent(workspace, manifest, list(find_origins(workspace, run, scope)), scope)
+    done, left_out = _commit_rollback(context, scope, reason)
     # after the commit is recorded: only what has landed owes anything
     for warning in pay(workspace, actor, table=run.table, settle=False).warnings:
         workspace.narrate(f"WARNING: {warning}")
@@ -97,7 +108,7 @@ def roll_back_run(
         product=run.product,
         single_user=actor.single_user,
         landed_on=find_side_table(manifest),
-        warnings=(*_lineage_warnings(context), *stale),
+        warnings=(*left_out, *_lineage_warnings(context), *sent, *stale),
         hazard=_find_hazard(workspace, manifest, done.publication_id),
         stale=stale,
         copies=run_copy_lines(workspace, run),
@@ -111,25 +122,31 @@ def look_at_rollback(context: RunContext, scope: tuple[str, ...]) -> None:
             require_clean_versions(context, scope)
         return
     order = build_undo(context, scope)
-    require_clean_rollback(context, order)
     examine_version(order, context.engines.publishing.version(context.manifest.target), context.engines.content)
 
 
-def _commit_rollback(context: RunContext, scope: tuple[str, ...], reason: str) -> ReplacementResult:
-    """Restore the partitions in one commit, with the intent before it and the record after it."""
+def _commit_rollback(
+    context: RunContext, scope: tuple[str, ...], reason: str
+) -> tuple[ReplacementResult, tuple[str, ...]]:
+    """Restore the partitions in one commit, with the intent before it and the record after it.
+
+    Returns what landed, and what to say about rows of erased subjects that were left out.
+    """
     workspace, actor, run, manifest = context.workspace, context.actor, context.run, context.manifest
     owes = list_owed(workspace, run, manifest, ROLLED_BACK, scope)
     # erased subjects are looked for before the intent, which would lock the partitions, and again before the commit
-    mark = ""
+    erased, before = ErasedBefore(), dict[str, tuple[ExpectedFile, ...] | None]()
     order = None if is_side_table_mode(manifest.publish) else build_undo(context, scope)
     if order:
-        mark = require_clean_rollback(context, order)
+        erased = find_erased_before(context, order)
+        before = {name: order.add.get(name) for name in erased.partitions}
+        order = build_undo(context, scope, erased) if erased.partitions else order
     elif manifest.publish.versions:
-        mark = require_clean_versions(context, scope)
+        erased = ErasedBefore(require_clean_versions(context, scope))
     log = LedgerLog(
         workspace, actor, run.run_id, "rollback", run.table, scope, reason,
-        {"single_user": actor.single_user, **watermark_fields(mark)}, owes,
-        last_look=lambda: order and require_clean_rollback(context, order, mark),
+        {"single_user": actor.single_user, **watermark_fields(erased.watermark), **_name_erased(erased)}, owes,
+        last_look=lambda: require_same_list(context, erased) if order else None,
     )  # fmt: skip
     with audit_conflicts(workspace, actor, run, "rollback"), log.keep_alive():
         if order is None:
@@ -138,7 +155,22 @@ def _commit_rollback(context: RunContext, scope: tuple[str, ...], reason: str) -
             # before the commit: the files that come back are safe from an expiry only behind the guard
             record_guard(workspace, actor, manifest.target)
             done = commit_replacement(order, workspace.engines.publishing, workspace.engines.content, log)
-    return done
+    return done, _describe_left_out(context, done.publication_id, before)
+
+
+def _describe_left_out(
+    context: RunContext, publication_id: str, before: Mapping[str, tuple[ExpectedFile, ...] | None]
+) -> tuple[str, ...]:
+    """Say how many rows did not come back; files with deletes do not tell how many rows they held."""
+    if not before:
+        return ()
+    after = Intent.from_dict(context.ledger.publications.detail(publication_id)).add
+    where = format_ranges(context.manifest.target.grain, tuple(before))
+    if any(files is None for files in before.values()):
+        return (f"rows of erased subjects were left out of {where}",)
+    old = sum(file.rows for files in before.values() for file in files or ())
+    new = sum(file.rows for name in before for file in after.get(name, ()))
+    return (f"{format_erased_count(old - new)} rows of erased subjects were left out of {where}",)
 
 
 def _find_hazard(workspace: Workspace, manifest: Manifest, publication_id: str) -> HazardView | None:
@@ -157,8 +189,17 @@ def _lineage_warnings(context: RunContext) -> tuple[str, ...]:
     return ("rows and values are as before; their _row_id and _last_updated_sequence_number are new",)
 
 
-def build_undo(context: RunContext, scope: tuple[str, ...]) -> Replacement:
-    """Replacement that restores each partition to its content before the publication of its current content."""
+def _name_erased(erased: ErasedBefore) -> dict[str, Any]:
+    """Partitions that come back without rows of erased subjects, for the record of the rollback."""
+    return {"without_erased": list(erased.partitions)} if erased.partitions else {}
+
+
+def build_undo(context: RunContext, scope: tuple[str, ...], erased: ErasedBefore | None = None) -> Replacement:
+    """Replacement that restores each partition to its content before the publication of its current content.
+
+    Partitions whose old files hold rows of ``erased`` subjects come back as rows, without them.
+    """
+    unclean = erased.partitions if erased else ()
     accepted = context.ledger.partitions.accepted(context.run.table, scope)
     by_publication: dict[str, list[str]] = {}
     for name in scope:
@@ -172,7 +213,7 @@ def build_undo(context: RunContext, scope: tuple[str, ...]) -> Replacement:
         intent = Intent.from_dict(context.ledger.publications.detail(pub_id))
         expected |= {name: intent.add.get(name, ()) for name in names}
         with_deletes = tuple(name for name in names if name in intent.with_deletes)
-        shared = tuple(name for name in names if name in intent.shared and name not in with_deletes)
+        shared = tuple(name for name in names if name in (*intent.shared, *unclean) and name not in with_deletes)
         whole = [name for name in names if name not in (*with_deletes, *shared)]
         add |= {name: intent.remove.get(name, ()) for name in whole}
         needed = {undo_branch(pub_id): bool(whole or shared), pre_tag(pub_id): bool(with_deletes)}
@@ -180,7 +221,7 @@ def build_undo(context: RunContext, scope: tuple[str, ...]) -> Replacement:
             raise _undo_gone_error(context.run, context.manifest, pub_id)
         if whole:
             sources.append(refs[undo_branch(pub_id)])
-        # partitions that shared a file with others, or that had deletes, are restored as rows instead of files
+        # partitions that shared a file with others, had deletes or hold erased subjects are restored as rows, not files
         rewrite |= {
             refs[ref(pub_id)]: asked for ref, asked in ((undo_branch, shared), (pre_tag, with_deletes)) if asked
         }
@@ -208,6 +249,7 @@ def build_undo(context: RunContext, scope: tuple[str, ...]) -> Replacement:
         own=frozenset(context.ledger.publications.list_committed(context.run.table)),
         known_content=_read_measured_content(context.workspace, context.run, scope),
         rewrite=rewrite,
+        without=erased.without if erased else None,
         # compare each partition with the result of its own publication: earlier snapshots may hold other rows
         rebased={name: pub.result_snapshot_id for pub in publications for name in by_publication[pub.pub_id]},
         instead=_restore_commands(

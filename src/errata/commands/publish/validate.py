@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
 from errata.approval.permissions import refuse_requester, require_person, require_role
 from errata.approval.release import find_release_digest
 from errata.canonical import digest_of, to_plain
+from errata.commands.compute.sealed_engine import require_sealed_engine
 from errata.commands.publish.preview import update_previews
 from errata.commands.situation import hint_next_step
 from errata.errors import Differs, NeedsAcceptance, StateRefused, ValidationRejected
 from errata.failpoints import failpoint
 from errata.gate.candidate import assemble_candidate, describe_candidate, measure_candidate, require_adopted_chunks
+from errata.gate.erased_since import recompute_without_erased
 from errata.gate.threshold_changes import change_thresholds, list_rules, read_threshold_changes, with_current_thresholds
 from errata.gate.verdict.acceptance import find_open_warnings, format_accept_command
 from errata.gate.verdict.findings import BLOCK, OK, CandidateSummary
@@ -26,7 +29,7 @@ from errata.live_writers.freeze import freeze_partitions
 from errata.live_writers.rebase import rebase_if_written
 from errata.model.audit import Actor
 from errata.model.kind import ATTEST, RECONCILE
-from errata.model.manifest import Manifest
+from errata.model.manifest import Manifest, with_list_at
 from errata.model.partition import format_partition_list, sort_oldest_first
 from errata.model.product import Role
 from errata.model.rebase import apply_recounts
@@ -108,6 +111,7 @@ def _validate_wave(context: RunContext, accept: Mapping[str, str], thresholds: s
         return _report_recorded_verdict(workspace, actor, run, thresholds)
     chunks = require_adopted_chunks(context)
     if candidate is None:
+        require_sealed_engine(context)
         workspace.engines.start_early()
     try:
         with freeze_partitions(context):
@@ -127,6 +131,8 @@ def _judge_candidate(
     accept: Mapping[str, str],
     thresholds: str | None,
 ) -> ValidateView:
+    # before anything is judged: chunks that used rows of subjects erased since are computed again
+    listed = recompute_without_erased(context)
     if candidate is None:
         rebase_if_written(context)
         candidate = assemble_candidate(context, chunks)
@@ -134,8 +140,9 @@ def _judge_candidate(
             sweep_refs(context.workspace, context.actor, context.run.table)
     # before the measurement, so that rows of erased subjects never reach a verdict
     if context.manifest.kind != RECONCILE:  # main itself is what it is, and nothing of it is published again
-        check_candidate_erasure(context, candidate)
-    measurements = measure_candidate(context, candidate)
+        check_candidate_erasure(context, candidate, listed)
+    measured = replace(context, manifest=with_list_at(context.manifest, listed))
+    measurements = measure_candidate(measured, candidate)
     facts = describe_candidate(context.workspace, context.manifest, candidate)
     if thresholds is not None:
         change_thresholds(context.widen(), thresholds)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from errata.late_import import build_late_import
 
 if TYPE_CHECKING:
-    from errata.commands.upkeep import cleanup, erase, evidence, gaps, note
+    from errata.commands.upkeep import cleanup, erase, erase_redact, erase_where, evidence, gaps, note
 
-__all__ = ["cleanup", "erase", "evidence", "gaps", "note"]
+__all__ = ["cleanup", "erase", "erase_redact", "erase_where", "evidence", "gaps", "note"]
 
 __getattr__ = build_late_import(__name__, dict.fromkeys(__all__, ""))

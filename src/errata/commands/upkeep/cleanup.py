@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from errata.approval.permissions import require_role
+from errata.commands.upkeep.expiry import expire_recordings
 from errata.failpoints import failpoint
 from errata.gate.diff.kept_diff import discard_kept_diffs, has_kept_diffs
 from errata.ledger import RunRecord
 from errata.model.audit import Actor
 from errata.model.product import Role
-from errata.model.refs import quarantine_table
+from errata.model.refs import emitted_table, quarantine_table
 from errata.publishing.leftovers import ENDED_STATES, WHOLE_TABLE, find_removable_refs, retire_fences
 from errata.publishing.preview_state import find_preview_views
 from errata.publishing.recovery import recover_open_intents
@@ -45,6 +46,10 @@ def cleanup(workspace: Workspace, actor: Actor, run_id: str | None, *, dry_run: 
         removed += [{"table": table, "ref": ref, "run_id": run} for ref, run in found]
     for run in runs:
         removed += _drop_views(workspace, actor, workspace.ledger.runs.get(run.run_id), dry_run=dry_run)
+    if run_id is None:
+        gone, needed = expire_recordings(workspace, actor, dry_run=dry_run)
+        removed += gone
+        kept += needed
     if removed and not dry_run:
         only = runs[0].run_id if run_id else None
         workspace.ledger.audit.note(only, actor, "cleanup", {"removed": [dict(item) for item in removed]})
@@ -55,6 +60,8 @@ def _remove_refs(workspace: Workspace, table: str, found: Sequence[tuple[str, st
     refs = [ref for ref, _ in found]
     if table == quarantine_table(table, found[0][1]):
         workspace.engines.quarantine.drop(table)
+    elif table == emitted_table(table, found[0][1]):
+        workspace.engines.emitted.drop(table)
     elif WHOLE_TABLE in refs:  # a shadow belongs to one run
         workspace.engines.staging.drop_shadow(workspace.ledger.runs.manifest(found[0][1]).target)
     else:

@@ -38,6 +38,15 @@ def erase_person(workspace: Workspace, actor: Actor, name: str, reason: str) -> 
     return ErasedView(done.pseudonym, done.entries, done.already, tuple(warnings))
 
 
+def refuse_id_in_reason(state: str) -> UsageError:
+    """The error of a reason that names a subject."""
+    return UsageError(
+        "the reason names one of the ids; expected one without, because reasons are kept for good",
+        state=state,
+        hint='name the request instead: --reason "request 114"',
+    )
+
+
 def add_erased_subjects(workspace: Workspace, actor: Actor, subjects: Collection[str], reason: str) -> ListedView:
     """Add subjects to the list of erased subjects. Their ids appear in no audit entry or message."""
     workspace.ledger.create()
@@ -49,11 +58,7 @@ def add_erased_subjects(workspace: Workspace, actor: Actor, subjects: Collection
             state="nobody was added",
         )
     if any(re.search(rf"(?<![\w-]){re.escape(subject)}(?![\w-])", reason) for subject in subjects):
-        raise UsageError(
-            "the reason names one of the ids; expected one without, because reasons are kept for good",
-            state="nobody was added",
-            hint='name the request instead: --reason "request 114"',
-        )
+        raise refuse_id_in_reason("nobody was added")
     erased, asked = workspace.engines.erased, sorted(set(subjects))
     # audited before the list changes, so that no subject is added without an entry
     workspace.ledger.audit.note(

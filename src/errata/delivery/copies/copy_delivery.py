@@ -114,6 +114,11 @@ class _Delivery:
         """The claim's own marker: its fence grows with every claim and is never given twice."""
         return Marker(self.item.pub_id or self.item.key, self.item.fence)
 
+    @property
+    def cancel_command(self) -> str:
+        """Ends a planned repair that cannot be made as it was sealed, with what it owes."""
+        return f'errata cancel {self.item.run_id} --reason "…"'
+
     def pay(self) -> Payment:
         self.settle_earlier_attempts()
         accepted = read_acceptance(self.workspace, self.item.table, self.item.partitions)
@@ -144,7 +149,8 @@ class _Delivery:
                 )
             )
         if run.state is not RunState.RUNNING:
-            return Failed(f"{run.run_id} is {run.state}: its repair is not made any more", {CODE: StateRefused.code})
+            told = f"{run.run_id} is {run.state}: its repair is not made any more"
+            return Failed(told, {CODE: StateRefused.code, NEXT: self.cancel_command})
         manifest = self.workspace.ledger.runs.manifest(run.run_id)
         if missing := evaluate_quorum(self.workspace, run, manifest).missing:
             return Failed(f"{run.run_id} is not approved any more: {'; '.join(missing)}", {CODE: ApprovalRefused.code})
@@ -152,7 +158,7 @@ class _Delivery:
         if changed := moved or find_delivered_since(sealed, delivered):
             why = "published or rolled back" if moved else "delivered to"
             shown = format_ranges(self.copy.grain, changed, _SHOWN)
-            progress = {CODE: CopyChanged.code, PARTITIONS: list(changed)}
+            progress = {CODE: CopyChanged.code, PARTITIONS: list(changed), NEXT: self.cancel_command}
             told = f"{self.copy.name}: {shown} was {why} since the plan"
             return Failed(told, progress, self.describe_stop(CopyChanged.code, changed))
         wanted = {
@@ -264,7 +270,7 @@ class _Delivery:
         if REPAIR in self.item.payload:
             shown = format_ranges(self.copy.grain, differing, _SHOWN)
             told = f"{self.copy.name} holds other rows than when the repair was planned, in {shown}"
-            progress = {CODE: refused.code, PARTITIONS: differing}
+            progress = {CODE: refused.code, PARTITIONS: differing, NEXT: self.cancel_command}
             return Failed(told, progress, self.describe_stop(refused.code, differing))
         known = self.copies.read_delivered(self.copy, differing)
         told = refused.message

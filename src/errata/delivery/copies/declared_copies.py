@@ -30,8 +30,8 @@ def require_credentials(workspace: Workspace, declared: Copy) -> None:
     if missing := workspace.project.find_unset_variable(warehouse):
         raise MissingCredentials(
             f"{declared.name} needs the variable {missing}, which is not set here",
-            state="it is still owed",
-            hint="errata deliver, where the variable is set",
+            state="nothing was changed",
+            hint="type the command where the variable is set",
         )
 
 

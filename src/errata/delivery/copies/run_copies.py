@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from errata.delivery.copies.copy_delivery import CODE
+from errata.delivery.copies.copy_delivery import CODE, REPAIR
 from errata.ledger import OutboxItem, RunRecord
 from errata.model.consumer.outbox import Effect, ItemState
 from errata.model.consumer.recovery_state import RecoveryItem
@@ -74,7 +74,9 @@ def list_partition_copies(workspace: Workspace, table: str, partition: str) -> t
     """Whether each copy got what is accepted for a partition: by the newest item that is about it."""
     newest: dict[str, OutboxItem] = {}
     for item in workspace.ledger.outbox.list(table=table):
-        if item.effect is Effect.COPY and item.state is not ItemState.VOID and partition in item.partitions:
+        # a planned repair that was given up says nothing about what was delivered before
+        is_over = item.state is ItemState.VOID or (item.state is ItemState.WAIVED and REPAIR in item.payload)
+        if item.effect is Effect.COPY and not is_over and partition in item.partitions:
             newest[item.consumer] = max(newest.get(item.consumer, item), item, key=lambda one: one.seq or 0)
     return tuple(_describe_partition(item) for item in newest.values())
 

@@ -1,4 +1,4 @@
-"""Append messages to a file, one line of JSON each and each once."""
+"""Append messages to a file, one line of JSON each and each once; and lines of others, whole."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import fcntl
 import json
 import mmap
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,17 @@ def append_message(place: str, message: Message) -> dict[str, Any]:
     except OSError as error:
         raise EngineError(f"the file cannot be written: {error.strerror}") from None
     return {"appended": True}
+
+
+def append_lines(place: str, lines: Sequence[bytes]) -> None:
+    """Append these lines together, whoever else appends, and wait until the disk has them."""
+    try:
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
+        with Path(place).open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            _append(file.fileno(), os.fstat(file.fileno()).st_size, b"".join(lines))
+    except OSError as error:
+        raise EngineError(f"the file cannot be written: {error.strerror}") from None
 
 
 def _has_message(file: int, id_: str) -> bool:

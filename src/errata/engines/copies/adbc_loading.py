@@ -11,6 +11,9 @@ from errata.errors import EngineError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_REASONS = {"22021": "a text has a character that the database cannot hold, such as U+0000"}
+"""What a state means for rows of a lake, where its name does not say it."""
+
 
 def require_driver() -> None:
     """Raise ``MissingDriver`` unless rows can be loaded from here."""
@@ -53,5 +56,6 @@ def load_batches(warehouse: str, uri: str, schema: str | None, table: str, batch
             raise failures[0] from None
         # its message may quote a value
         told = f"{type(error).__name__} {error.sqlstate or ''}".rstrip()
-        raise EngineError(f"{warehouse} refused rows with {told}") from None
+        why = _REASONS.get(error.sqlstate or "", "")
+        raise EngineError(f"{warehouse} refused rows with {told}{why and f': {why}'}") from None
     return rows

@@ -33,6 +33,7 @@ from errata.model.copy.refusals import (
     refuse_overtaken,
     refuse_staging,
 )
+from errata.model.copy.row_text import Dialect, quote_name
 from errata.model.copy.table import CopyTable, name_staging_prefix
 from errata.ports.copies import LakeRows, WarehouseCopies
 
@@ -170,6 +171,16 @@ class PostgresCopies:
         """See the port."""
         with self._open(copy) as session:
             session.run(sql.DROP_STAGING, staging=staging)
+
+    def count_subjects(self, copy: CopyTable, columns: Collection[str], ids: Collection[str]) -> int:
+        """See the port."""
+        named = [quote_name(Dialect.POSTGRES, one.name) for one in copy.columns if one.source in columns]
+        if not named or not ids:
+            return 0
+        with self._open(copy) as session:
+            template = sql.COUNT_SUBJECTS.replace("{subjects}", ", ".join(f"{name}::text" for name in named))
+            row = session.run(template, (sorted(ids),)).fetchone()
+        return int(row[0]) if row else 0
 
     def read_rows(self, copy: CopyTable, partitions: Collection[str]) -> list[dict[str, Any]]:
         """See the port."""

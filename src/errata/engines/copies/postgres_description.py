@@ -30,6 +30,18 @@ _OBSTACLES = {
 }  # fmt: skip
 """What people have to know before rows are deleted and inserted again; ``views``: it is no table at all."""
 
+# a right on some columns may be enough, because statements name theirs
+_GRANTS = """\
+WITH copy AS (SELECT relname, nspname, place.oid AS place, concat_ws(', ',
+    CASE WHEN NOT has_any_column_privilege(pg_class.oid, 'SELECT') THEN 'select' END,
+    CASE WHEN NOT has_any_column_privilege(pg_class.oid, 'INSERT') THEN 'insert' END,
+    CASE WHEN NOT has_table_privilege(pg_class.oid, 'DELETE') THEN 'delete' END) AS rights
+  FROM pg_class JOIN pg_namespace place ON place.oid = relnamespace WHERE pg_class.oid = to_regclass(%(table)s))
+SELECT format('grant %%s on %%I.%%I to %%I', rights, nspname, relname, current_user) FROM copy WHERE rights <> ''
+UNION ALL SELECT format('grant create on schema %%I to %%I', nspname, current_user) FROM copy
+WHERE NOT has_schema_privilege(place, 'CREATE')"""
+"""Statements that give the role what it lacks for a delivery."""
+
 
 def describe_table(conn: psycopg.Connection[Any], quoted: str) -> WarehouseTable | None:
     """The table as it is now; None: there is none."""
@@ -45,4 +57,5 @@ def describe_table(conn: psycopg.Connection[Any], quoted: str) -> WarehouseTable
     for kind, query in _OBSTACLES.items():
         if names := tuple(sorted(row[0] for row in conn.execute(query, named))):
             obstacles[kind] = names
-    return WarehouseTable(columns, indexed, obstacles=obstacles)
+    grants = tuple(row[0] for row in conn.execute(_GRANTS, named).fetchall())
+    return WarehouseTable(columns, indexed, obstacles=obstacles, grants=grants)

@@ -53,6 +53,7 @@ SELECT partition, sequence, row_count, upper_sum, lower_sum, doubles, shape, pub
 WHERE %(all)s OR partition = ANY(%(names)s)"""
 DELETE_ROWS = "DELETE FROM {target} WHERE {scope}"
 INSERT_ROWS = "INSERT INTO {target} ({columns}) SELECT {columns} FROM {staging}"
+COUNT_SUBJECTS = "SELECT count(*) FROM {target} WHERE %s::text[] && ARRAY[{subjects}]"
 READ_ROWS = "SELECT {columns} FROM {target} WHERE {scope}"
 DELETE_DELIVERED = "DELETE FROM {delivered} WHERE partition = ANY(%s)"
 INSERT_DELIVERED = "INSERT INTO {delivered} VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"

@@ -41,6 +41,7 @@ from errata.model.copy.refusals import (
     refuse_overtaken,
     refuse_staging,
 )
+from errata.model.copy.row_text import Dialect, quote_name
 from errata.model.copy.snowflake_account import SnowflakeAccount
 from errata.model.copy.table import CopyTable, name_staging_prefix
 from errata.ports.copies import LakeRows, LinkedTables, WarehouseCopies
@@ -190,6 +191,18 @@ class SnowflakeCopies:
         """See the port."""
         with self._open(copy, {"staging": staging}) as run:
             run.run(sql.DROP_STAGING, staging=staging)
+
+    def count_subjects(self, copy: CopyTable, columns: Collection[str], ids: Collection[str]) -> int:
+        """See the port."""
+        named = [quote_name(Dialect.SNOWFLAKE, one.name) for one in copy.columns if one.source in columns]
+        if not named or not ids:
+            return 0
+        asked = ", ".join("?" for _ in ids)
+        where = " OR ".join(f"TO_VARCHAR({name}) IN ({asked})" for name in named)
+        with self._open(copy, {"reads": copy.table}) as run:
+            template = sql.COUNT_SUBJECTS.replace("{subjects}", where)
+            ((count,),) = run.run(template, [one for _ in named for one in sorted(ids)]).rows
+        return int(count)
 
     def read_rows(self, copy: CopyTable, partitions: Collection[str]) -> list[dict[str, Any]]:
         """See the port."""

@@ -19,12 +19,16 @@ from errata.errors import CopyLocked, EngineError, MissingDriver, OutcomeUnknown
 from errata.model.copy.snowflake_account import SnowflakeAccount
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from snowflake.connector import SnowflakeConnection
 
 LOGIN_SECONDS = 30
 NETWORK_SECONDS = 60
 """How long the connector repeats a request that gets no answer; without a limit it does so for ever."""
 STATEMENT_SECONDS = 3_600
+_BATCH_ROWS = 20_000
+_LONG_DIGITS = 18
+"""A whole number with at most this many digits fits into 64 bits."""
 _LOCKED = 625
 _NOT_THERE = (2003, 2043)
 # what is wrong with names and rights; any other message may quote a value
@@ -114,6 +118,59 @@ class ConnectorSession:
             self.conn.close(retry=False)
         except Exception:  # noqa: BLE001, S110 - whatever it is, the server ends a session that nobody uses
             pass
+
+
+def stream_query(session: Session, query: str) -> tuple[str, pa.Schema, Iterator[pa.RecordBatch]]:
+    """The id of a query, its columns, and its rows batch by batch, with all digits of numbers.
+
+    The connector's own Arrow needs pandas, so rows come as Python has them. Raises ``StatementRefused`` or
+    ``AnswerLost``, here or while rows are read.
+    """
+    import pyarrow as pa
+
+    if not isinstance(session, ConnectorSession):
+        raise EngineError("rows can be streamed from a session of the connector only")
+    try:
+        cursor = session.conn.cursor()
+        cursor.execute(query)
+    except Exception as error:  # noqa: BLE001 - as above
+        raise translate_error(error) from None
+    # Snowflake writes names without quotes in upper case; here they are as in other databases
+    names = [one.name.lower() if one.name.isupper() else one.name for one in cursor.description or ()]
+    kinds = [_to_arrow_type(one) for one in cursor.description or ()]
+    schema = pa.schema(list(zip(names, kinds, strict=True)))
+
+    def read() -> Iterator[pa.RecordBatch]:
+        try:
+            while rows := cursor.fetchmany(_BATCH_ROWS):
+                columns = zip(*rows, strict=True)
+                arrays = [pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
+                yield pa.record_batch(arrays, schema=schema)
+        except pa.ArrowException:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            raise translate_error(error) from None
+        finally:
+            cursor.close()
+
+    return cursor.sfqid or "", schema, read()
+
+
+def _to_arrow_type(column: Any) -> pa.DataType:
+    """The type that keeps every value; what has no type of its own comes as text."""
+    import pyarrow as pa
+    from snowflake.connector.constants import FIELD_ID_TO_NAME
+
+    kind, precision, scale = FIELD_ID_TO_NAME[column.type_code], column.precision or 38, column.scale or 0
+    if kind == "FIXED":
+        is_long = scale == 0 and precision <= _LONG_DIGITS
+        return pa.int64() if is_long else pa.decimal128(precision, scale)
+    known = {
+        "REAL": pa.float64(), "DATE": pa.date32(), "BOOLEAN": pa.bool_(), "BINARY": pa.binary(),
+        "TIMESTAMP_NTZ": pa.timestamp("us"), "TIMESTAMP": pa.timestamp("us"),
+        "TIMESTAMP_LTZ": pa.timestamp("us", "UTC"), "TIMESTAMP_TZ": pa.timestamp("us", "UTC"), "TIME": pa.time64("us"),
+    }  # fmt: skip
+    return known.get(kind, pa.string())
 
 
 def translate_error(error: Exception) -> StatementRefused | AnswerLost:

@@ -54,6 +54,7 @@ DELETE_DELIVERED = "DELETE FROM {delivered} WHERE PART IN ({holes})"
 INSERT_DELIVERED = f"INSERT INTO {{delivered}} ({_RECORD}) VALUES {{holes}}"  # noqa: S608 - a list of names
 DELETE_ROWS = "DELETE FROM {target} WHERE {scope}"
 INSERT_ROWS = "INSERT INTO {target} ({columns}) SELECT {sources} FROM {staging}"
+COUNT_SUBJECTS = "SELECT COUNT(*) FROM {target} WHERE {subjects}"
 READ_ROWS = "SELECT {columns} FROM {target} WHERE {scope}"
 # for a table that reads the lake's own metadata
 REFRESH = "ALTER ICEBERG TABLE {target} REFRESH"

@@ -54,7 +54,7 @@ def read_footers(open_file: Callable[[str], Any], paths: Sequence[str], at_once:
         for seen, columns in known:
             if seen.equals(schema):
                 return columns
-        found = _to_columns(schema)
+        found = to_columns(schema)
         known.append((schema, found))
         return found
 
@@ -73,7 +73,8 @@ def read_footers(open_file: Callable[[str], Any], paths: Sequence[str], at_once:
         return list(pool.map(read, paths))
 
 
-def _to_columns(leaves: Any) -> dict[str, str]:
+def to_columns(leaves: Any) -> dict[str, str]:
+    """Columns of a footer, with the names of types that Spark has."""
     legacy = {leaves.column(n).path for n in range(len(leaves)) if leaves.column(n).physical_type == "INT96"}
     # INT96 timestamps: pyarrow does not mark them as instants, but Spark reads them as such
     return {

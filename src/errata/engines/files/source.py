@@ -37,6 +37,9 @@ from errata.ports.tables import Arrival, FileTimes, InputReader, InputState, Par
 
 _LIST_ONCE_FROM = 16
 """From this many partitions on, an object store is listed once, recursively from the pattern's root."""
+_BLOCK = 1024 * 1024
+HASH = "sha256:"
+"""Version of a recorded file: the hash of its content, which is checked before it is read."""
 _MAX_REQUESTS = 32
 """Maximum number of concurrent requests for ETags and footers."""
 
@@ -64,8 +67,8 @@ class FileSource:
         files = self._pinned(scheme, found)
         footers = self._read_footers(scheme, files) if source.needs_schema else {}
         files, schemas = _number_schemas(files, footers)
-        sizes = {name: _build_size(listed, footers) for name, listed in files.items()}
-        whole = sizes.get(WHOLE, _build_size((), {})) if WHOLE in places else None
+        sizes = {name: build_size(listed, footers) for name, listed in files.items()}
+        whole = sizes.get(WHOLE, build_size((), {})) if WHOLE in places else None
         missing = next((name for name in places if name not in sizes), None)
         return InputState(
             name=source.name,
@@ -141,24 +144,39 @@ class FileSource:
         return dict(zip(pinned, found, strict=True))
 
     def verify(self, files: Iterable[SourceFile]) -> list[str]:
-        """Describe every pinned file that is now missing or changed. Reads no file content."""
+        """Describe every pinned file that is now missing or changed. Reads the content of recorded files only."""
         problems = []
-        by_scheme: dict[str, list[SourceFile]] = {}
+        by_kind: dict[tuple[str, bool], list[SourceFile]] = {}
         for file in files:
-            by_scheme.setdefault(split_scheme(file.path)[0], []).append(file)
-        for scheme, pinned in by_scheme.items():
-            states = self._states(scheme, [split_scheme(file.path)[1] for file in pinned])
+            by_kind.setdefault((split_scheme(file.path)[0], file.version.startswith(HASH)), []).append(file)
+        for (scheme, is_hashed), pinned in by_kind.items():
+            states = self._states(scheme, [split_scheme(file.path)[1] for file in pinned], is_hashed=is_hashed)
             problems += [
                 text for file, state in zip(pinned, states, strict=True) if (text := _describe_change(file, state))
             ]
         return problems
 
-    def _states(self, scheme: str, paths: Sequence[str]) -> list[tuple[int, str] | None]:
+    def _states(self, scheme: str, paths: Sequence[str], *, is_hashed: bool = False) -> list[tuple[int, str] | None]:
         """Current size and version of each file; None if it is missing."""
+        if is_hashed:
+            return [self._hash(scheme, path) for path in paths]
         if scheme == "s3":
             return self._heads(paths)
         infos = self._get_file_infos(scheme, list(paths))
         return [(info.size, _mtime_version(info)) if info.type.name == "File" else None for info in infos]
+
+    def _hash(self, scheme: str, path: str) -> tuple[int, str] | None:
+        system, digest, size = self._get_filesystem(scheme), hashlib.sha256(), 0
+        try:
+            with system.open_input_stream(path, compression=None) as file:
+                while block := bytes(file.read(_BLOCK)):
+                    digest.update(block)
+                    size += len(block)
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            raise EngineError(f"{path} could not be read: {problem}") from problem
+        return size, f"{HASH}{digest.hexdigest()}"
 
     def _heads(self, paths: Sequence[str]) -> list[tuple[int, str] | None]:
         system = self._get_filesystem("s3")
@@ -252,7 +270,8 @@ def _mtime_version(info: Any) -> str:
     return f"mtime:{info.mtime_ns}"
 
 
-def _build_size(files: Sequence[SourceFile], footers: Mapping[str, Footer]) -> PartitionSize:
+def build_size(files: Sequence[SourceFile], footers: Mapping[str, Footer]) -> PartitionSize:
+    """Size of a partition with these files; rows only if their footers were read."""
     listed = json.dumps([[f.path, f.size, f.version] for f in files], separators=(",", ":"), ensure_ascii=False)
     rows = sum(footers[file.path].rows for file in files) if footers else 0
     return PartitionSize(rows, sum(f.size for f in files), len(files), hashlib.sha256(listed.encode()).hexdigest())

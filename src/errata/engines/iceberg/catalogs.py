@@ -7,6 +7,8 @@ from the project file are applied last, so they override anything set here.
 from __future__ import annotations
 
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -18,6 +20,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 """Names allowed in product files: no character with a meaning in paths, URLs or SQL."""
 _TYPES = ("jdbc", "rest", "glue", "hive")
 _SQLITE_OPTIONS = "busy_timeout=30000&journal_mode=WAL"
+_CATALOG_TABLES = frozenset({"iceberg_tables", "iceberg_namespace_properties"})
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 UNTOUCHED = "nothing was read from the catalog, and nothing was changed in it"
 _S3_FILES = "org.apache.iceberg.aws.s3.S3FileIO"
@@ -133,10 +136,23 @@ def _sqlalchemy_uri(uri: str) -> str:
     return "postgresql+psycopg" + colon + rest if scheme == "postgresql" else text
 
 
+def _has_catalog_tables(path: str) -> bool:
+    """Whether the SQLite database exists and has the tables of an Iceberg catalog."""
+    try:
+        with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True, timeout=30)) as database:
+            names = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.Error:
+        return False
+    return names >= _CATALOG_TABLES
+
+
 def _jdbc_properties(uri: str) -> dict[str, str]:
     """Separate the address from user and password, because messages show the address and must not show the others."""
     if path := sqlite_path(uri):
-        return {"uri": f"jdbc:sqlite:{path}?{_SQLITE_OPTIONS}"}
+        # Iceberg 1.10 looks for its tables and never closes that query, so that its connection reads an old state for
+        # ever and every commit fails with SQLITE_BUSY_SNAPSHOT; 1.11 closes it. Where they exist, nothing need look.
+        known = {"jdbc.init-catalog-tables": "false"} if _has_catalog_tables(path) else {}
+        return {"uri": f"jdbc:sqlite:{path}?{_SQLITE_OPTIONS}", **known}
     if uri.startswith("jdbc:"):
         return {"uri": uri}
     parts = urlsplit(uri)

@@ -123,6 +123,12 @@ def partition_name(target: TargetPin) -> Column:
     return partition_text(target.column, target.column_type, target.grain)
 
 
+def is_partition_text(text: Column, grain: Grain) -> Column:
+    """Whether a text is the canonical text of a time partition."""
+    is_time = F.try_to_timestamp(text, F.lit(_TIME_PATTERNS[grain])).isNotNull()
+    return text.rlike(f"^{_TEXT_SHAPES[grain]}$") & is_time
+
+
 def typed_partition(text: Column, column_type: str, grain: Grain) -> Column:
     """The first value of a partition in the column's type, from its text (by time) or its value (by value)."""
     value = F.to_timestamp(text, _TIME_PATTERNS[grain]) if grain.is_time and column_type != "string" else text

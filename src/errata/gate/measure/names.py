@@ -8,7 +8,18 @@ from errata.model.product import Check, Comparison, Control, Distribution, Metri
 from errata.ports.measure import ROW_COUNT
 
 RESERVED = frozenset(
-    {"accounting", "adopted", "attest", "completeness", "empty", "foreign", "migrate", "quarantine", "schema"}
+    {
+        "accounting",
+        "adopted",
+        "attest",
+        "completeness",
+        "empty",
+        "foreign",
+        "migrate",
+        "origins",
+        "quarantine",
+        "schema",
+    }
 )
 """Names of built-in rules, which a user's rule cannot have."""
 ADDED, REMOVED, CHANGED = "attest.added", "attest.removed", "attest.changed"
@@ -51,13 +62,20 @@ def quantile_measure(rule: Distribution, quantile: str) -> str:
 
 
 def find_migrated_input(manifest: Manifest) -> str | None:
-    """The input whose rows a migration takes over and compares; None for other runs, or if it was overridden."""
-    if manifest.kind != MIGRATE or manifest.has_override("kind"):
+    """The input whose rows a run takes over and compares: of a migration, or of a restore from somewhere else.
+
+    None for other runs, or if it was overridden.
+    """
+    is_restore = manifest.restored is not None and bool(manifest.restored.origin)
+    if not is_restore and (manifest.kind != MIGRATE or manifest.has_override("kind")):
         return None
     return next(
         pin.name
         for pin in manifest.inputs
-        if pin.kind == "table" and pin.partition and not pin.own and pin.location != manifest.target.table
+        if (pin.kind == "table" or pin.recording)
+        and pin.partition
+        and not pin.own
+        and pin.location != manifest.target.table
     )
 
 

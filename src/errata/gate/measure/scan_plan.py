@@ -25,6 +25,7 @@ from errata.gate.measure.names import (
     control_measure,
     find_migrated_input,
 )
+from errata.gate.measure.origins import build_origin_counts, build_prior_counts, find_listed_columns
 from errata.gate.measure.reconcile import build_grouped_totals, build_partition_totals
 from errata.gate.rules.expressions import parse_aggregate
 from errata.model.manifest import InputPin, Manifest
@@ -55,7 +56,15 @@ def compile_plan(manifest: Manifest) -> MeasurePlan:
         (
             Scan(
                 CANDIDATE,
-                {**count, **checks.aggregates, **totals, **compared, **controlled, **spread.quantiles},
+                {
+                    **count,
+                    **checks.aggregates,
+                    **totals,
+                    **compared,
+                    **controlled,
+                    **build_origin_counts(manifest),
+                    **spread.quantiles,
+                },
                 checks.unique,
                 content,
                 groups,
@@ -64,7 +73,13 @@ def compile_plan(manifest: Manifest) -> MeasurePlan:
                 shares=spread.shares,
                 estimated=spread.estimated,
             ),
-            Scan(PRIOR, {**count, **compared, **earlier.quantiles}, shares=earlier.shares, estimated=earlier.estimated),
+            Scan(
+                PRIOR,
+                {**count, **compared, **build_prior_counts(manifest), **earlier.quantiles},
+                shares=earlier.shares,
+                estimated=earlier.estimated,
+                subjects=find_listed_columns(manifest),
+            ),
             *_iterate_control_scans(manifest, {**count, **controlled}, beside),
             *_iterate_input_scans(manifest, count),
         )
@@ -118,7 +133,7 @@ def _iterate_input_scans(manifest: Manifest, count: Mapping[str, str]) -> Iterab
     # a percentage limit on quarantined rows needs the total; screened inputs get it from their row accounts
     for name in sorted({one.name for one in manifest.row_limits} - {rule.input for rule in manifest.reconcile}):
         pin = pins.get(name)
-        if pin is not None and pin.partition is not None and not pin.own and not pin.is_screened:
+        if pin is not None and pin.partition is not None and not pin.own and not pin.is_counted:
             yield Scan(input_scope(name), count)
 
 

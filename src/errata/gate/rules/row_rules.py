@@ -39,7 +39,7 @@ def _refuse_ids(condition: exp.Expr, where: str, subjects: Collection[str]) -> N
                 f"{where}: a comparison of {', '.join(sorted(names & set(subjects)))} with constants was refused; "
                 "expected no ids of subjects in rules, because the manifest keeps them",
                 state="nothing was planned",
-                hint="leave them out by a table: see docs/guides/keep-erased-subjects-out.md",
+                hint="inputs.NAME.subjects leaves erased subjects out: see docs/guides/keep-erased-subjects-out.md",
                 key="expression",
             )
 

@@ -4,7 +4,7 @@ Every rule gives ok, warn or block for each partition it applies to. A candidate
 warning was accepted; a block cannot be accepted. Built-in rules: ``schema``, ``completeness`` (each planned partition
 has adopted output), ``adopted`` (the candidate has exactly the adopted rows), ``empty`` (a partition has no rows, but
 had some before or has some in its inputs) and ``foreign`` (a scan found rows of partitions outside the run). Two more
-compare all rows: ``attest`` with main, ``migrate`` with the source.
+compare all rows: ``attest`` with main, ``migrate`` with the source. ``origins`` judges runs that rebuild events.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from errata.gate.verdict.compare import judge_comparison
 from errata.gate.verdict.control import judge_control
 from errata.gate.verdict.distribution import judge_distribution
 from errata.gate.verdict.findings import BLOCK, WARN, CandidateSummary, MeasurementIndex
+from errata.gate.verdict.origins import judge_origins
 from errata.gate.verdict.reconcile import index_groups, judge_reconciliation
 from errata.gate.verdict.row_counts import judge_rows
 from errata.gate.verdict.same_rows import judge_attestation, judge_migration
@@ -108,6 +109,8 @@ def _iterate_partition_rules(
         yield from judge_partition(partition, manifest, numbers, facts)
         if migrated := judge_migration(partition, manifest, numbers):
             yield migrated
+        if manifest.reconstruct is not None:
+            yield judge_origins(partition, manifest.reconstruct, manifest, numbers)
         for check in manifest.checks:
             if check.per != "run":
                 yield judge_check(check, partition, manifest, numbers)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from errata.canonical import canonical_bytes
 from errata.gate.verdict.findings import MeasurementIndex
 from errata.model.product.eras import QUARANTINE, SUPPRESS
+from errata.model.product.erasure import ERASED
 from errata.ports.measure import ROWS_IN, ROWS_USED, Measurement, input_scope
 
 CHUNK = "chunk"
@@ -59,6 +60,11 @@ class RowAccount:
         return sum(self.out.get(SUPPRESS, {}).values())
 
     @property
+    def erased(self) -> int:
+        """Rows of erased subjects, which are among the suppressed ones."""
+        return self.out.get(SUPPRESS, {}).get(ERASED, 0)
+
+    @property
     def set_aside(self) -> int:
         """Rows that the transform itself set aside; they are among the rows counted as used."""
         return sum(self.kept.get("transform", {}).values())
@@ -66,7 +72,7 @@ class RowAccount:
     @property
     def in_table(self) -> dict[str, int]:
         """Rows in the quarantine table from rules and failed casts, by reason."""
-        return {**self.kept.get("rule", {}), **self.kept.get("cast", {})}
+        return {reason: rows for kind in ("rule", "cast", "line") for reason, rows in self.kept.get(kind, {}).items()}
 
 
 def build_account(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from errata.gate.measure.names import ADDED, CHANGED, REMOVED, find_migrated_input
 from errata.gate.verdict.findings import BLOCK, OK, MeasurementIndex, build_unmeasured
-from errata.model.kind import ATTEST, MIGRATE
+from errata.model.kind import ATTEST
 from errata.model.manifest import Manifest
 from errata.ports.measure import CANDIDATE, CONTENT_A, CONTENT_B, ROW_COUNT, input_scope
 from errata.text.numbers import plural
@@ -26,7 +26,7 @@ def judge_attestation(partition: str, numbers: MeasurementIndex) -> CheckResult:
 
 
 def judge_migration(partition: str, manifest: Manifest, numbers: MeasurementIndex) -> CheckResult | None:
-    """Whether the output holds exactly the rows of the source; None for other runs."""
+    """Whether the output of a migration or a restore from elsewhere has exactly the rows of its source; else None."""
     source = find_migrated_input(manifest)
     if source is None:
         return None
@@ -35,10 +35,12 @@ def judge_migration(partition: str, manifest: Manifest, numbers: MeasurementInde
         for scope in (CANDIDATE, input_scope(source))
     ]
     if any(one is None for side in sides for one in side):
-        return build_unmeasured(MIGRATE, partition)
+        return build_unmeasured(manifest.kind, partition)
     (rows, *ours), (there, *theirs) = ([one.value if one else None for one in side] for side in sides)
     if rows != there:
-        return CheckResult(MIGRATE, partition, rows, BLOCK, f"{rows} rows here, {there} rows in {source}")
+        return CheckResult(manifest.kind, partition, rows, BLOCK, f"{rows} rows here, {there} rows in {source}")
     if ours != theirs:
-        return CheckResult(MIGRATE, partition, rows, BLOCK, f"{rows} rows as in {source}, but not with the same values")
-    return CheckResult(MIGRATE, partition, rows, OK, f"{rows} rows, the same as in {source}")
+        return CheckResult(
+            manifest.kind, partition, rows, BLOCK, f"{rows} rows as in {source}, but not with the same values"
+        )
+    return CheckResult(manifest.kind, partition, rows, OK, f"{rows} rows, the same as in {source}")

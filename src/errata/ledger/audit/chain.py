@@ -64,6 +64,8 @@ def append_entry(
         },
     )
     tx.head_seq, tx.head_hash = entry.seq, entry.hash
+    tx.entries.append(entry)
+    tx.actor = actor
     return entry
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from errata.ledger.privacy.pseudonyms import is_pseudonym
+from errata.model.recording.recorded_file import describe_redacted, describe_superseded
 
 RowKey = tuple[Any, ...]
 
@@ -18,6 +19,7 @@ TABLES = (
     "run", "verdict", "warning_acceptance", "released", "fact", "guard", "candidate", "publication",
     "publication_detail", "acceptance", "hazard", "chunk", "attempt", "standing", "standing_decision",
     "standing_use", "campaign", "campaign_approval", "member_approval", "campaign_step", "outbox_item", "hold",
+    "recorded_file",
 )  # fmt: skip
 """Tables whose every row follows from the log, except that planned chunks follow from the manifest."""
 
@@ -241,7 +243,8 @@ def _replay_chunk(account: AuditReplay, entry: ReplayEntry) -> None:
                 account.put("attempt", (run, chunk, body["fence"]), entry.seq, state="running", snapshot_id=None)
             case "adopted":
                 output = entry.pick_fields(*_ADOPTED_FIELDS)
-                account.put("attempt", (run, chunk, body["fence"]), entry.seq, state="adopted", **output)
+                listed = {"erasure_snapshot_id": body.get("erasure_snapshot_id")}
+                account.put("attempt", (run, chunk, body["fence"]), entry.seq, state="adopted", **output, **listed)
                 told = {name if name == "snapshot_id" else f"output_{name}": it for name, it in output.items()}
                 account.put("chunk", (run, chunk), entry.seq, state="done", **told)
             case "retried" | "again":
@@ -318,6 +321,28 @@ def _replay_hold(account: AuditReplay, entry: ReplayEntry) -> None:
         account.put("hold", key, entry.seq, state=what, **({"ended_at": entry.at} if what == "ended" else {}))
 
 
+def _replay_recording(account: AuditReplay, entry: ReplayEntry) -> None:
+    body, table = entry.body, "recorded_file"
+    if entry.what == "planned":
+        for file_id in body["files"]:
+            account.put(table, (file_id,), entry.seq, first_run=entry.run)
+    elif entry.what == "expired":
+        for one in body["files"]:
+            told = {"status": "expired", "expired_at": entry.at, "why": body["policy"]}
+            account.put(table, (one["file"],), entry.seq, **told)
+    else:
+        fixed = ("source", "name", "sha256", "bytes", "rows", "bad_rows", "attempt", "twin", "supersedes")
+        start, end = body["range"] or (None, None)
+        told = entry.pick_fields(*fixed, "content_sha256", "keep_until") | {"range_start": start, "range_end": end}
+        is_redacted = entry.what == "redacted"
+        status = "accepted" if is_redacted else entry.what
+        told |= {"why": body["cause"], "status": status, "seen_at": entry.at, "first_run": None, "expired_at": None}
+        account.put(table, (body["file"],), entry.seq, **told)
+        if body["supersedes"]:
+            why = (describe_redacted if is_redacted else describe_superseded)(body["file"])
+            account.put(table, (body["supersedes"],), entry.seq, status="superseded", why=why)
+
+
 _REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
     "run.planned": _replay_plan,
     "run.approved": _replay_approval,
@@ -347,5 +372,6 @@ _REPLAYERS: dict[str, Callable[[AuditReplay, ReplayEntry], None]] = {
     "step.": _replay_step,
     "outbox.": _replay_outbox,
     "hold.": _replay_hold,
+    "recording.": _replay_recording,
 }
 """By action, or by its prefix up to the first dot."""

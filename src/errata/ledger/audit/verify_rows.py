@@ -166,6 +166,7 @@ _KEYS: dict[str, Callable[[Row[Any]], RowKey]] = {
     "campaign_step": lambda row: (row.audit_seq,),
     "outbox_item": lambda row: (row.item_id,),
     "hold": lambda row: (row.hold_id,),
+    "recorded_file": lambda row: (row.file_id,),
 }
 """Key of each table's rows as the replay uses it."""
 

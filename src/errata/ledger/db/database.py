@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -26,9 +26,11 @@ from sqlalchemy.exc import ArgumentError, IntegrityError
 
 from errata.errors import UsageError
 from errata.failpoints import failpoint
+from errata.ledger.audit.log_lines import log_entries
 from errata.ledger.db.dialect import Dialect, FailureKind
 from errata.ledger.privacy.pseudonyms import PersonRegistry, WrappingKeyLoader, use_registry
 from errata.ledger.schema.definition import audit
+from errata.model.audit import Actor, AuditEntry
 
 T = TypeVar("T")
 
@@ -50,6 +52,8 @@ class Tx:
     head_seq: int
     head_hash: str
     redact: Callable[[str], str] = str
+    entries: list[AuditEntry] = field(default_factory=list)  # those that it appended
+    actor: Actor | None = None  # of the last of them, by name
 
 
 class Database:
@@ -69,6 +73,8 @@ class Database:
         parsed = _parse_url(url)
         self._busy_seconds = busy_seconds
         self._wrapping = wrapping
+        self.follow: Callable[[Tx], None] | None = None
+        """Called at the end of every transaction that has appended audit entries."""
         self.proposed: dict[str, str] = {}
         """Pseudonyms of people without a row in ``subject`` yet; plans that name them are being sealed."""
         self.dialect = _choose_dialect(parsed)
@@ -227,6 +233,7 @@ class _WriteAttempt(Generic[T]):
         self._database, self._work = database, work
         self.sent: _SentCommit[T] | None = None
         self._kept = False
+        self._entries: list[AuditEntry] = []
 
     def run_once(self) -> T:
         try:
@@ -237,6 +244,7 @@ class _WriteAttempt(Generic[T]):
             # This try only confirmed the earlier commit and wrote nothing, so its own failure does not matter.
             result = self.sent.result
         self.sent = None
+        log_entries(self._entries)
         failpoint("ledger.after_commit")
         return result
 
@@ -248,6 +256,9 @@ class _WriteAttempt(Generic[T]):
         self.sent = None
         before = tx.head_seq
         result = self._work(tx)
+        if tx.entries and self._database.follow is not None:
+            self._database.follow(tx)
+        self._entries = tx.entries
         # Set only when nothing but the commit is left: a failure before this line certainly committed nothing.
         self.sent = _SentCommit(result, tx.head_seq, tx.head_hash) if tx.head_seq > before else None
         failpoint("ledger.before_commit")

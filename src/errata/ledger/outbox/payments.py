@@ -197,9 +197,16 @@ class Outbox(Store):
         return self._write(actor, work)
 
     def waive(
-        self, item_id: int, why: str, actor: Actor, *, ready: bool = False, owes: Sequence[Owed] = ()
+        self,
+        item_id: int,
+        why: str,
+        actor: Actor,
+        *,
+        ready: bool = False,
+        owes: Sequence[Owed] = (),
+        alone: bool = False,
     ) -> tuple[tuple[OutboxItem, ...], bool]:
-        """Pay this item no more, nor older ones that it covers; True if that was decided before.
+        """Pay this item no more, nor, unless ``alone``, older ones that it covers; True if that was decided before.
 
         The condition stays: what was not recovered is not recovered. ``ready`` lets readers continue all the same, and
         owes ``owes``.
@@ -211,7 +218,7 @@ class Outbox(Store):
                 _require_same_waiver(known, ready=ready)
                 return (known,), True
             item = _require_open(tx.conn, item_id, "waive")
-            items = [item, *_find_covered(tx, item)]
+            items = [item, *([] if alone else _find_covered(tx, item))]
             values = {"waived_by": actor.person, "waived_why": why, "waived_ready": int(ready)}
             body = {"person": actor.person, "why": why, "ready": ready}
             _end(tx, items, ItemState.WAIVED, actor, body, values)

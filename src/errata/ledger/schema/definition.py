@@ -26,7 +26,21 @@ from sqlalchemy import (
 
 from errata.ledger.privacy.pseudonyms import PersonalJson, PersonName, SealedText
 
-KNOWN_VERSIONS = ("0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015", "0016")
+KNOWN_VERSIONS = (
+    "0007",
+    "0008",
+    "0009",
+    "0010",
+    "0011",
+    "0012",
+    "0013",
+    "0014",
+    "0015",
+    "0016",
+    "0017",
+    "0018",
+    "0019",
+)
 LATEST_VERSION = KNOWN_VERSIONS[-1]
 
 PARTIAL_INDEXES = {
@@ -138,6 +152,8 @@ run = Table(
     Column("kind", Text),  # as the manifest says, which a trigger makes sure of
     Index("ix_run_table_name", "table_name", "state"),
     Index("ix_run_supersedes", "supersedes"),
+    # all that counting runs and finding the newest needs: the lists of partitions before ``state`` are long
+    Index("ix_run_state", "state", "updated_at", "product", "run_id"),
 )
 
 approval = Table(
@@ -208,6 +224,7 @@ attempt = Table(
     Column("error", Text),
     _audit_seq_column(),
     Column("cost", Text),
+    Column("erasure_snapshot_id", Text),
     ForeignKeyConstraint(["run_id", "chunk_id"], ["chunk.run_id", "chunk.chunk_id"]),
     Index("ix_attempt_state", "run_id", "state"),
 )
@@ -585,4 +602,55 @@ hold = Table(
     CheckConstraint("on_timeout IN ('go', 'stop')", name="on_timeout"),
     Index("ix_hold_consumer", "consumer", "state"),
     Index("ix_hold_table_name", "table_name", "state"),
+)
+
+# one row per file that was imported or recorded; places are relative to the location of recordings
+recorded_file = Table(
+    "recorded_file",
+    metadata,
+    Column("file_id", Text, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("format", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("identity", Text, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("bad_rows", BigInteger, nullable=False),
+    Column("range_start", Text),
+    Column("range_end", Text),
+    Column("columns", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("produced_at", Text, nullable=False),
+    Column("seen_at", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("manifest_id", Text),  # the producer's own id of the delivery
+    Column("first_run", Text, ForeignKey("run.run_id")),  # the first run that was planned with it
+    Column("status", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("twin", Text),
+    Column("supersedes", Text),
+    Column("keep_until", Text, nullable=False),
+    Column("place", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("content_bytes", BigInteger, nullable=False),
+    Column("content_sha256", Text, nullable=False),
+    Column("expired_at", Text),
+    _audit_seq_column(),
+    UniqueConstraint("identity", "attempt"),
+    CheckConstraint("status IN ('accepted', 'rejected', 'superseded', 'expired')", name="status"),
+    Index("ix_recorded_file_source", "source", "status"),
+)
+
+# the last value of something that was looked at, for metrics; overwritten by the next look, and no evidence of anything
+reading = Table(
+    "reading",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("product", Text, primary_key=True),
+    Column("subject", Text, primary_key=True),
+    Column("value", Float),  # NULL: it could not be read
+    Column("detail", Text, nullable=False),
+    Column("at", Text, nullable=False),
 )

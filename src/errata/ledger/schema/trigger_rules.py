@@ -17,6 +17,7 @@ from errata.ledger.records import CandidateState
 from errata.model.consumer.hold import HOLD_MOVES
 from errata.model.consumer.outbox import ITEM_MOVES
 from errata.model.kind import CHECKING_KINDS
+from errata.model.recording.recorded_file import FILE_MOVES
 from errata.model.run import ATTEMPT_MOVES, CHUNK_MOVES, FINAL, PUBLICATION_MOVES, RUN_MOVES
 
 APPEND_ONLY = (
@@ -35,6 +36,7 @@ NEVER_DELETED = (
     "outbox_item",
     "hold",
     "publication",
+    "recorded_file",
     "run",
     "subject",
 )
@@ -79,6 +81,7 @@ def iterate_transitions() -> Iterator[tuple[str, str, str]]:
         "candidate": dict(CANDIDATE_MOVES.items()),
         "outbox_item": dict(ITEM_MOVES.items()),
         "hold": dict(HOLD_MOVES.items()),
+        "recorded_file": dict(FILE_MOVES.items()),
     }
     for kind, moves in tables.items():
         for state, targets in moves.items():
@@ -110,6 +113,9 @@ _FIXED_COLUMNS = {
     "frozen_scope": "run_id wave table_name opened_at most_until",
     "live_write": "token table_name partitions owner started_at",
     "campaign": "campaign_id digest product planned_by reason planned_at valid_until supersedes",
+    "recorded_file": "file_id source format name path bytes sha256 identity rows bad_rows range_start range_end "
+    "columns fingerprint produced_at seen_at attempt manifest_id twin supersedes place content content_bytes "
+    "content_sha256",
     "outbox_item": "item_id key queue effect event consumer run_id pub_id table_name partitions payload at",
 }
 
@@ -126,12 +132,13 @@ def _iterate_moves() -> Iterator[Constraint]:
         yield Constraint(f"{table}_move", table, "update", unknown, "this move is not allowed")
 
 
-def _unknown_move_sql(kind: str) -> str:
-    known = f"kind = '{kind}' AND from_state = OLD.state AND to_state = NEW.state"
+def _unknown_move_sql(kind: str, column: str = "state") -> str:
+    known = f"kind = '{kind}' AND from_state = OLD.{column} AND to_state = NEW.{column}"
     return f"NOT EXISTS (SELECT 1 FROM transition WHERE {known})"  # noqa: S608
 
 
 _NEWEST = "SELECT 1 FROM audit WHERE seq = NEW.audit_seq AND seq = (SELECT seq FROM audit_head) AND run_id = NEW.run_id"
+_NEWEST_OF_ALL = "SELECT 1 FROM audit WHERE seq = NEW.audit_seq AND seq = (SELECT seq FROM audit_head)"
 _ENDED = ", ".join(f"'{state.value}'" for state in sorted(FINAL))
 _ITS_CHUNK = (
     "FROM chunk WHERE run_id = NEW.run_id AND chunk_id = NEW.chunk_id AND fence = NEW.fence AND state = 'running'"
@@ -483,6 +490,29 @@ _TABLE_CONSTRAINTS = (
         " OR (NEW.state = 'acknowledged' AND NEW.acknowledged_by IS NULL)"
         " OR (NEW.acknowledged_by IS NOT NULL AND OLD.acknowledged_by IS NULL AND NEW.state <> 'acknowledged')",
         "acknowledged once, by someone",
+    ),
+    Constraint(
+        "recorded_file_start",
+        "recorded_file",
+        "insert",
+        "NEW.status NOT IN ('accepted', 'rejected') OR NEW.first_run IS NOT NULL OR NEW.expired_at IS NOT NULL"
+        f" OR NOT EXISTS ({_NEWEST_OF_ALL})",
+        "a file starts as accepted or rejected, with its audit entry",
+    ),
+    Constraint(
+        "recorded_file_move",
+        "recorded_file",
+        "update",
+        f"NEW.status <> OLD.status AND {_unknown_move_sql('recorded_file', 'status')}",
+        "this move is not allowed",
+    ),
+    Constraint(
+        "recorded_file_audited",
+        "recorded_file",
+        "update",
+        f"NOT EXISTS ({_NEWEST_OF_ALL} AND seq > OLD.audit_seq)"
+        " OR (OLD.first_run IS NOT NULL AND NEW.first_run $differs OLD.first_run)",
+        "a change needs its audit entry",
     ),
     Constraint(
         "hazard_closed", "hazard", "update", "OLD.closed_at IS NOT NULL OR NEW.closed_at IS NULL", "closed once"

@@ -121,8 +121,10 @@ class Chunks(Store):
         seconds: float,
         actor: Actor,
         cost: Mapping[str, int] | None = None,
+        erasure_snapshot_id: str | None = None,
     ) -> ChunkRecord:
         """Adopt this attempt's output as the chunk's; idempotent, and refused with a stale fence."""
+        listed = {"erasure_snapshot_id": erasure_snapshot_id} if erasure_snapshot_id else {}
 
         def work(tx: Tx) -> ChunkRecord:
             known = find_attempt_row(tx.conn, attempt)
@@ -131,7 +133,7 @@ class Chunks(Store):
             _require_fence(tx, attempt, "chunk.adopted")
             body = {
                 "chunk": attempt.chunk_id, "fence": attempt.fence, "snapshot_id": snapshot_id,
-                "rows": rows, "files": files, "bytes": bytes, "owner": attempt.owner.name,
+                "rows": rows, "files": files, "bytes": bytes, "owner": attempt.owner.name, **listed,
             }  # fmt: skip
             seq = append_entry(tx, actor, "chunk.adopted", attempt.run_id, body).seq
             output = {"snapshot_id": snapshot_id, "seconds": seconds, "audit_seq": seq}
@@ -144,7 +146,7 @@ class Chunks(Store):
                 "cost": to_json_text(cost) if cost else None,
             }
             # the attempt first: a trigger refuses a done chunk without an adopted attempt
-            tx.conn.execute(update_attempt(attempt).values(output | ended))
+            tx.conn.execute(update_attempt(attempt).values(output | ended | listed))
             counted = {
                 "output_rows": rows,
                 "output_files": files,

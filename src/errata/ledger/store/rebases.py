@@ -1,13 +1,13 @@
-"""Rebases: partitions computed again because a live job wrote them, recorded with their chunks in one transaction.
+"""Partitions that a run computes again: after a live write that wins, and without subjects who were erased since.
 
 The chunk that computed such a partition before stays done, because it still covers its other partitions. A partition
-belongs to the newest chunk that names it.
+belongs to the newest chunk that names it. The note and the chunks are recorded in one transaction.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -32,7 +32,11 @@ from errata.model.waves import WaveState
 
 REBASE = "rebase."
 """Prefix of the run note of a rebase; its number follows."""
+ERASURE = "erasure."
+"""Prefix of the run note of chunks that are computed again without erased subjects; its number follows."""
 _CAN_REBASE = frozenset({WaveState.STAGED, WaveState.VALIDATED})
+_STAYS = frozenset({RunState.RUNNING, RunState.PAUSED, RunState.FAILED})
+_COMPUTED = frozenset({WaveState.STAGED, WaveState.VALIDATED, WaveState.REJECTED, WaveState.NEEDS_ACCEPTANCE})
 
 
 class Rebases(Store):
@@ -46,40 +50,13 @@ class Rebases(Store):
 
         The ids of ``chunks`` are not used: the ledger numbers its chunks itself.
         """
-        name = f"{REBASE}{n}"
 
         def work(tx: Tx) -> RunRecord:
-            run = find_run(tx.conn, run_id)
-            if has_fact(tx.conn, run_id, name):
-                return run
-            waves = _require_rebaseable(tx, run, chunks)
             save_parts(tx, parts.values())
-            where = chunk_table.c.run_id == run_id
-            number, last = tx.conn.execute(
-                select(func.count(), func.max(chunk_table.c.position)).select_from(chunk_table).where(where)
-            ).one()
-            names = [f"c{number + at:03d}" for at in range(1, len(chunks) + 1)]
-            told = {**value, "n": n, "chunks": names}
-            seq = append_entry(tx, actor, f"fact.{name}", run_id, told).seq
-            row = {"run_id": run_id, "name": name, "value": to_json_text(told), "at": tx.at, "audit_seq": seq}
-            tx.conn.execute(fact_table.insert(), row)
-            by = {made: len(chunk.partitions) for made, chunk in zip(names, chunks, strict=True)}
-            seq = append_entry(tx, actor, "chunks.added", run_id, {"chunks": [], "by": by, "origin": name}).seq
-            rows = [
-                {
-                    "run_id": run_id, "chunk_id": made, "position": (last or 0) + 1,
-                    "partitions": to_json_text(list(chunk.partitions)), "rows": chunk.rows, "bytes": chunk.bytes,
-                    "state": ChunkState.PENDING.value, "fence": 0, "tries": 0, "wave": waves[chunk.partitions[0]],
-                    "origin": name, "audit_seq": seq,
-                }
-                for made, chunk in zip(names, chunks, strict=True)
-            ]  # fmt: skip
-            tx.conn.execute(chunk_table.insert(), rows)
-            abandon_candidates(tx, run_id, actor, name, {one for chunk in chunks for one in chunk.partitions})
-            if run.state in (RunState.RUNNING, RunState.PAUSED, RunState.FAILED):
-                append_entry(tx, actor, "run.rebased", run_id, {"rebase": n})
-                return find_run(tx.conn, run_id)
-            return move_run(tx, run, RunState.RUNNING, actor, "run.rebased", {"rebase": n})
+            return compute_again(
+                tx, find_run(tx.conn, run_id), f"{REBASE}{n}", {**value, "n": n}, chunks, actor, "run.rebased",
+                _CAN_REBASE,
+            )  # fmt: skip
 
         return self._write(actor, work)
 
@@ -94,24 +71,6 @@ class Rebases(Store):
                 _load_rebase(fact, load_part(conn, fact["pins_part"])) for fact in _rebase_facts(conn, run_id)
             )
         )
-
-
-def _require_rebaseable(tx: Tx, run: RunRecord, chunks: Sequence[Chunk]) -> Mapping[str, int]:
-    """The wave of each partition; refuses unless all their waves are computed and nothing of them is published."""
-    waves = find_waves(tx.conn, run)
-    names = {one for chunk in chunks for one in chunk.partitions}
-    found = [wave for wave in waves if not names.isdisjoint(wave.partitions)]
-    wrong = [wave for wave in found if wave.state not in _CAN_REBASE]
-    if not wrong and run.state not in FINAL:
-        return {name: wave.n for wave in found for name in wave.partitions}
-    state = wrong[0].state.value if wrong else run.state.value
-    error = StateRefused(
-        f"run.rebased of {run.run_id} was refused; expected staged or validated partitions, found {state}",
-        state="nothing was changed",
-        run_id=run.run_id,
-        found=state,
-    )
-    raise Refusal(error, run_id=run.run_id, action="run.rebased", body={"found": state})
 
 
 def _rebase_facts(conn: Connection, run_id: str) -> tuple[Mapping[str, Any], ...]:
@@ -131,3 +90,94 @@ def _load_rebase(fact: Mapping[str, Any], pins: bytes) -> Rebase:
         inputs=tuple(from_plain(InputPin, pin) for pin in json.loads(pins)),
         chunks=tuple(fact["chunks"]),
     )
+
+
+class Erasures(Store):
+    """Chunks that are computed again because the list of erased subjects has grown."""
+
+    def record(self, run_id: str, snapshot_id: str, chunks: Sequence[Chunk], actor: Actor) -> RunRecord:
+        """Add these chunks, abandon the candidates with their partitions and move the run to running.
+
+        The ids of ``chunks`` are not used: the ledger numbers its chunks itself.
+        """
+
+        def work(tx: Tx) -> RunRecord:
+            run = find_run(tx.conn, run_id)
+            n = 1 + sum(name.startswith(ERASURE) for name in load_facts(tx.conn, run_id))
+            names = [name for chunk in chunks for name in chunk.partitions]
+            value = {"n": n, "partitions": names, "list": snapshot_id}
+            return compute_again(tx, run, f"{ERASURE}{n}", value, chunks, actor, "run.erased", _COMPUTED)
+
+        return self._write(actor, work)
+
+
+def compute_again(
+    tx: Tx,
+    run: RunRecord,
+    name: str,
+    value: Mapping[str, Any],
+    chunks: Sequence[Chunk],
+    actor: Actor,
+    action: str,
+    states: Collection[WaveState],
+) -> RunRecord:
+    """Note why, add the chunks, abandon the candidates with their partitions and move the run to running. Idempotent.
+
+    ``name`` is that of the run note, ``states`` are those that the waves may be in.
+    """
+    run_id = run.run_id
+    if has_fact(tx.conn, run_id, name):
+        return run
+    waves = _find_waves_of(tx, run, chunks, action, states)
+    where = chunk_table.c.run_id == run_id
+    number, last = tx.conn.execute(
+        select(func.count(), func.max(chunk_table.c.position)).select_from(chunk_table).where(where)
+    ).one()
+    names = [f"c{number + at:03d}" for at in range(1, len(chunks) + 1)]
+    told = {**value, "chunks": names}
+    seq = append_entry(tx, actor, f"fact.{name}", run_id, told).seq
+    row = {"run_id": run_id, "name": name, "value": to_json_text(told), "at": tx.at, "audit_seq": seq}
+    tx.conn.execute(fact_table.insert(), row)
+    by = {made: len(chunk.partitions) for made, chunk in zip(names, chunks, strict=True)}
+    seq = append_entry(tx, actor, "chunks.added", run_id, {"chunks": [], "by": by, "origin": name}).seq
+    rows = [
+        {
+            "run_id": run_id, "chunk_id": made, "position": (last or 0) + 1,
+            "partitions": to_json_text(list(chunk.partitions)), "rows": chunk.rows, "bytes": chunk.bytes,
+            "state": ChunkState.PENDING.value, "fence": 0, "tries": 0, "wave": waves[chunk.partitions[0]],
+            "origin": name, "audit_seq": seq,
+        }
+        for made, chunk in zip(names, chunks, strict=True)
+    ]  # fmt: skip
+    tx.conn.execute(chunk_table.insert(), rows)
+    abandon_candidates(tx, run_id, actor, name, {one for chunk in chunks for one in chunk.partitions})
+    body = {name.partition(".")[0]: value["n"]}
+    if run.state in _STAYS:
+        append_entry(tx, actor, action, run_id, body)
+        return find_run(tx.conn, run_id)
+    return move_run(tx, run, RunState.RUNNING, actor, action, body)
+
+
+def _find_waves_of(
+    tx: Tx, run: RunRecord, chunks: Sequence[Chunk], action: str, states: Collection[WaveState]
+) -> Mapping[str, int]:
+    """The wave of each partition; refuses unless all their waves are computed and nothing of them is published."""
+    waves = find_waves(tx.conn, run)
+    names = {one for chunk in chunks for one in chunk.partitions}
+    found = [wave for wave in waves if not names.isdisjoint(wave.partitions)]
+    wrong = [wave for wave in found if wave.state not in states]
+    if not wrong and run.state not in FINAL:
+        return {name: wave.n for wave in found for name in wave.partitions}
+    state = wrong[0].state.value if wrong else run.state.value
+    error = StateRefused(
+        f"{action} of {run.run_id} was refused; expected {_list_states(states)} partitions, found {state}",
+        state="nothing was changed",
+        run_id=run.run_id,
+        found=state,
+    )
+    raise Refusal(error, run_id=run.run_id, action=action, body={"found": state})
+
+
+def _list_states(states: Collection[WaveState]) -> str:
+    *first, last = sorted(state.value.replace("_", " ") for state in states)
+    return f"{', '.join(first)} or {last}"

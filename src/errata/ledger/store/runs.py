@@ -201,6 +201,8 @@ def insert_run(
     digest, sealed = sha256(content), _parse_manifest(content)
     tx.conn.execute(manifest_table.insert(), {"digest": digest, "content": content, "at": tx.at})
     planned = {**body, "product": scope.product, "table": scope.table, "manifest_digest": digest}
+    if estimate := sealed.get("estimate"):
+        planned["estimated_usd"] = estimate["usd"]  # metrics read it here, because manifests are long
     entry = append_entry(tx, actor, "run.planned", run_id, planned, move=(None, RunState.PLANNED.value))
     row = {
         "run_id": run_id,

@@ -24,6 +24,7 @@ class Effect(StrEnum):
     """
 
     CORRECTIONS = "corrections"  # rows in the table of corrections
+    TOPIC = "topic"  # records for a topic: emitted rows, or events of corrections
     VIEW = "view"  # the view of current output
     COPY = "copy"  # make partitions of a copy in a warehouse equal to what is accepted
     WATERMARK = "watermark"  # move an incremental job back
@@ -33,6 +34,7 @@ class Effect(StrEnum):
     WATCH = "watch"  # look at what live jobs write next to a publication
     ALARM = "alarm"  # break-glass was used
     TELL = "tell"  # a message
+    LINEAGE = "lineage"  # events of lineage
 
     @property
     def reads_acceptance(self) -> bool:
@@ -48,6 +50,11 @@ class Effect(StrEnum):
     def is_debt(self) -> bool:
         """Whether somebody waits for it; a watch only looks until its time is over."""
         return self is not Effect.WATCH
+
+    @property
+    def concerns_data(self) -> bool:
+        """Whether the work on the data goes on differently with it; lineage only tells about that work."""
+        return self is not Effect.LINEAGE
 
     @property
     def is_strict(self) -> bool:

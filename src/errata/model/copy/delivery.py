@@ -97,3 +97,6 @@ class WarehouseTable:
     has_indexes: bool = True  # False: the warehouse has no such thing, so that none can be missing
     obstacles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What meets every row that is replaced: triggers, foreign keys, row policies, …; kind → names."""
+    grants: tuple[
+        str, ...
+    ] = ()  # statements that give the role what a delivery needs and it lacks, where that is known

@@ -17,6 +17,7 @@ class Comparison(StrEnum):
     CHANGED = "changed"  # somebody else wrote the copy
     UNDELIVERED = "undelivered"  # what is accepted now has not reached the copy
     MOVED_ON = "moved_on"  # the lake holds other rows than were delivered, not compared
+    BASELINE = "baseline"  # only a baseline covers it, and it accepted other rows than the lake has; not compared
     UNKNOWN = "unknown"  # neither a delivery nor a baseline covers it
 
 
@@ -47,5 +48,5 @@ class MeasuredCopy:
         if known is None or known.content.sequence < (sequence or 0) or known.shape != self.shape:
             return Comparison.SAME if lake.is_like(copy, self.tolerance) else Comparison.UNDELIVERED
         if not lake.is_like(known.content.checksum, self.tolerance):
-            return Comparison.MOVED_ON
+            return Comparison.MOVED_ON if sequence is not None else Comparison.BASELINE
         return Comparison.SAME if lake.is_like(copy, self.tolerance) else Comparison.CHANGED

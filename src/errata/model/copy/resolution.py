@@ -26,11 +26,12 @@ class CopyProblem:
     key: Key
     text: str
     is_warning: bool = False  # deliveries work all the same
+    is_about_rights: bool = False  # the tables fit and can be compared, but a delivery would be refused
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What became of a declaration: the copy, unless there are problems."""
+    """What became of a declaration: the copy, unless the tables do not fit."""
 
     copy: CopyTable | None
     problems: tuple[CopyProblem, ...] = ()
@@ -70,7 +71,10 @@ def resolve_copy(declared: Copy, lake: LakeTable, table: WarehouseTable, warehou
     left_out = tuple(name for name in lake.columns if name not in names)
     if partition is not None:
         problems += _find_warnings(partition.name, table)
-    if partition is None or any(not one.is_warning for one in problems):
+    if table.grants and declared.mode != REFRESH:
+        said = f"the role lacks rights that every delivery needs: {'; '.join(table.grants)}"
+        problems.append(CopyProblem(("table",), said, is_about_rights=True))
+    if partition is None or any(not (one.is_warning or one.is_about_rights) for one in problems):
         return Resolution(None, tuple(problems), left_out)
     copy = CopyTable(
         declared.warehouse,

@@ -8,7 +8,7 @@ column comes from (:func:`resolve_columns`). A column without a source is a prob
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from errata.model.file_keys import NOT_A_KEY, Key, OneOf
@@ -87,6 +87,14 @@ class ColumnSource:
     def needs_cast(self) -> bool:
         """Whether values may fail to convert to the declared type."""
         return self.source is not None and self.found is not None and not is_assignable(self.found, self.kind)
+
+
+def cast_columns(era: Era, columns: Mapping[str, str]) -> Era:
+    """The era with a cast for every column that is no text and that it does not name."""
+    missing = {
+        name: kind for name, kind in columns.items() if kind != "string" and name not in (*era.cast, *era.default)
+    }
+    return replace(era, cast={**era.cast, **missing})
 
 
 def eras_or_default(eras: Sequence[Era]) -> tuple[Era, ...]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from errata.canonical import LEFT_OUT
 from errata.model.approval import ApprovalRules
+from errata.model.change_log.declaration import ChangeCapture
 from errata.model.copy.declaration import Copy
 from errata.model.file_keys import NOT_A_KEY, Key, OneOf
 from errata.model.file_values import (
@@ -31,14 +32,18 @@ from errata.model.file_values import (
     WaveSize,
     YesNo,
 )
+from errata.model.kafka.declaration import KafkaTopic, RecordValue, TopicPlace
 from errata.model.partition import Grain
 from errata.model.product.completeness import Completeness
 from errata.model.product.eras import Era, RowLimits, RowRule
+from errata.model.product.input_policy import HASH, Classification, InputPolicy
 from errata.model.product.late import Late
+from errata.model.product.reconstruction import Reconstruction
 from errata.model.product.rules import Check, Comparison, Control, Distribution, Reconciliation
 from errata.model.product.sinks import Sink
 from errata.model.product.throttle import Signal, Throttle
 from errata.model.product.watch import Watch
+from errata.model.recording.declaration import name_recording
 
 LINEAGE_COLUMNS = (
     "produced_by_run_id",
@@ -75,6 +80,9 @@ class Target:
     copies: Annotated[tuple[Copy, ...], Key("Tables in warehouses that follow this one.")] = field(
         default=(), metadata=LEFT_OUT
     )
+    classification: Annotated[
+        Classification | None, Key("How secret its rows are; at least as much as every input's.")
+    ] = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +110,12 @@ READ_AT_ITS_TIME = ("as_recorded", "as_decided")
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What the transform reads: an Iceberg table, files with {partition} in the pattern, or its own earlier output."""
+    """What the transform reads: a table, files by a pattern, a recording, a topic, or its own earlier output."""
 
     name: Annotated[str, NOT_A_KEY]
     table: TableName | None = None
     files: Line | None = None
+    recording: Annotated[Slug | None, Key("A source of errata.yaml, whose recorded files are read.")] = None
     partition: Column | None = None  # None: read whole (reference data)
     grain: Annotated[
         Grain | None,
@@ -139,6 +148,30 @@ class Input:
         Key("If it changes after a campaign was approved: approve again, or read it as it is when the member starts."),
     ] = "approve"
     snapshot_id: Annotated[str | None, NOT_A_KEY] = None  # read it there, instead of at its newest snapshot
+    kafka: Annotated[KafkaTopic | None, Key("A topic of Kafka, read by offsets that the plan seals.")] = field(
+        default=None, metadata=LEFT_OUT
+    )
+    cdc: Annotated[
+        ChangeCapture | None,
+        Key("Its messages are changes of a database table, which are read as a state, as changes or as a history."),
+    ] = field(default=None, metadata=LEFT_OUT)
+    # the input whose transactions end in these messages; the transform does not see them
+    transactions_of: Annotated[str | None, NOT_A_KEY] = field(default=None, metadata=LEFT_OUT)
+    subjects: Annotated[
+        tuple[Column, ...], Key("Columns that identify the data subject. Rows of erased subjects are not read.")
+    ] = field(default=(), metadata=LEFT_OUT)
+    policy: Annotated[InputPolicy, Key("What it may be used for, and which values nobody sees.")] = field(
+        default_factory=InputPolicy, metadata=LEFT_OUT
+    )
+
+    @property
+    def is_message_log(self) -> bool:
+        """Whether all its messages are read for every partition."""
+        return self.cdc is not None or self.transactions_of is not None
+
+    value: Annotated[
+        RecordValue | None, Key("recording of a topic: what the values of its records hold, in place of columns.")
+    ] = field(default=None, metadata=LEFT_OUT)
 
     @property
     def has_own_snapshots(self) -> bool:
@@ -146,9 +179,15 @@ class Input:
         return self.reference in READ_AT_ITS_TIME
 
     @property
+    def location(self) -> str:
+        """Table, file pattern, recording or topic."""
+        return self.table or self.files or (self.kafka.location if self.kafka else name_recording(self.recording))
+
+    @property
     def needs_schema(self) -> bool:
         """Whether planning must read the schemas of the source's files."""
-        return bool(self.columns or self.rows or (self.complete and self.complete.rows_from))
+        is_screened = self.columns or self.rows or self.subjects or self.policy.mask
+        return bool(is_screened or (self.complete and self.complete.rows_from))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +260,7 @@ class Publish:
         TableName | None,
         Key("Table of old and new values by key; with any mode, or alone in mode corrections."),
     ] = None
+    corrections_topic: Annotated[TopicPlace | None, NOT_A_KEY] = field(default=None, metadata=LEFT_OUT)
     creates: Annotated[tuple[str, ...], NOT_A_KEY] = ()  # statements that create the tables missing at planning
     groups: Annotated[Mapping[str, Any] | None, NOT_A_KEY] = None  # only in plans of earlier versions
     waves: Annotated[Waves | None, Key("Publish in waves, one at a time.")] = field(default=None, metadata=LEFT_OUT)
@@ -279,11 +319,16 @@ class Product:
     protect: Protect = field(default_factory=Protect)
     policy: Policy = field(default_factory=Policy)
     lineage_columns: Annotated[tuple[str, ...], NOT_A_KEY] = ()
+    made_from: Annotated[
+        Mapping[Column, tuple[Line, ...]],
+        Key("For lineage: the columns of inputs, as INPUT.COLUMN, that a column is computed from."),
+    ] = field(default_factory=dict, metadata=LEFT_OUT)
     consumers: tuple[Line, ...] = ()
     live: Annotated[Live, Key("Registered live jobs, as a list or with their longest run.")] = field(
         default_factory=Live
     )
     late: Annotated[Late | None, Key("What to do about late data.")] = None
+    reconstruct: Annotated[Reconstruction | None, Key("Rules for events that were never recorded.")] = None
     watch: Annotated[Watch | None, Key("What to look at after a publication, and for how long.")] = None
     sinks: Annotated[Mapping[Slug, Sink], Key("Where the transform sends rows beside its output, by ctx.emit.")] = (
         field(default_factory=dict)
@@ -303,6 +348,9 @@ class Product:
         ),
     ] = field(default_factory=dict)
     classified: Annotated[tuple[Column, ...], Key("Columns whose values are masked in all output.")] = ()
+    purpose: Annotated[Slug | None, Key("What the product is for; inputs may allow only some purposes.")] = field(
+        default=None, metadata=LEFT_OUT
+    )
     throttle: Annotated[Throttle | None, Key("Keys that differ from the project's.")] = None  # once loaded, merged
     health: Annotated[tuple[Signal, ...], Key("Signals in addition to the project's.")] = ()
     approval: Annotated[ApprovalRules, Key("Keys that differ from the project's.")] = field(
@@ -312,3 +360,13 @@ class Product:
     path: Annotated[str, NOT_A_KEY] = ""  # the file, relative to the project
     # line of each rule in the file
     lines: Annotated[Mapping[str, int], NOT_A_KEY] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def names_subjects(self) -> bool:
+        """Whether rows of erased subjects are left out or searched for."""
+        return bool(self.target.subjects or any(source.subjects for source in self.inputs))
+
+    @property
+    def needs_list(self) -> bool:
+        """Whether a run needs the list of erased subjects, or only its key, to hash values."""
+        return self.names_subjects or any(HASH in source.policy.mask.values() for source in self.inputs)

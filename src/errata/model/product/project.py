@@ -10,6 +10,7 @@ from functools import cache
 from typing import Annotated, Any
 
 from errata.model.approval import ApprovalRules
+from errata.model.cluster.declaration import Clusters
 from errata.model.consumer.declaration import Channel, Consumer, ReadyTable, Warehouse
 from errata.model.file_keys import NOT_A_KEY, AtLeast, Key, OneOf
 from errata.model.file_values import (
@@ -29,9 +30,13 @@ from errata.model.file_values import (
     Slug,
     YesNo,
 )
+from errata.model.kafka.declaration import KafkaCluster
+from errata.model.lineage.declaration import LineageSettings
 from errata.model.product.erasure import ErasureSettings
 from errata.model.product.product import Product
 from errata.model.product.throttle import Signal, Throttle
+from errata.model.recording.declaration import RecordingSettings, Source
+from errata.model.refs import RUN_DAYS, STEP_DAYS
 from errata.text.secrets import list_spellings
 
 
@@ -148,6 +153,16 @@ class CampaignSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LogSettings:
+    """Log lines of every command, for programs."""
+
+    format: Annotated[str, OneOf("json"), Key("One JSON object per line.")] = "json"
+    file: Annotated[Line | None, Key("Where every process appends, relative to errata.yaml (default: stderr).")] = None
+    """Absolute once loaded."""
+    level: Annotated[str, OneOf("info", "warning", "error"), Key("The least level that is written.")] = "info"
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """Limits of one request; exceeding them needs a named override."""
 
@@ -155,6 +170,15 @@ class Limits:
     max_rows: Count | None = None
     max_bytes: Bytes | None = None
     max_usd: DecimalText | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long branches and tags of a run live if nobody removes them."""
+
+    pins: Annotated[Duration, Key("Tags on the snapshots that a run reads and replaces.")] = f"{RUN_DAYS}d"
+    staged: Annotated[Duration, Key("The branch with the output of a run.")] = f"{RUN_DAYS}d"
+    candidates: Annotated[Duration, Key("The branch with a candidate.")] = f"{STEP_DAYS}d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +209,28 @@ class Project:
     erasure: ErasureSettings | None = None
     approval: ApprovalRules = field(default_factory=ApprovalRules)
     alarm: Alarm | None = None
+    logging: Annotated[LogSettings | None, Key("Log lines for programs (default: none).")] = None
+    lineage: Annotated[LineageSettings | None, Key("OpenLineage events of every run (default: none).")] = None
     dbt: Annotated[DbtSettings | None, Key("Models and exposures of dbt that read the tables.")] = None
     campaign: CampaignSettings = field(default_factory=CampaignSettings)
+    clusters: Annotated[Clusters, Key("Clusters on which `errata submit --start` starts workers.")] = field(
+        default_factory=Clusters
+    )
     channels: Annotated[Mapping[Slug, Channel], Key("Where messages go.")] = field(default_factory=dict)
     warehouses: Annotated[Mapping[Identifier, Warehouse], Key("Databases behind the lake.")] = field(
+        default_factory=dict
+    )
+    kafka: Annotated[Mapping[Identifier, KafkaCluster], Key("Kafka clusters with topics that products read.")] = field(
         default_factory=dict
     )
     consumers: Annotated[Mapping[Slug, Consumer], Key("Who reads the products, and what they need.")] = field(
         default_factory=dict
     )  # once loaded, also those that product files name
+    sources: Annotated[
+        Mapping[Slug, Source], Key("Where files come from that are recorded before a run reads them.")
+    ] = field(default_factory=dict)
+    retention: Retention = field(default_factory=Retention)
+    recordings: RecordingSettings = field(default_factory=RecordingSettings)
     ready: Annotated[ReadyTable | None, Key("Where readers look up which partitions they may read.")] = None
     # value of each ``${NAME}``, and passwords written out in errata.yaml
     secrets: Annotated[Mapping[str, str], NOT_A_KEY] = field(default_factory=dict, repr=False)

@@ -63,7 +63,7 @@ def build_channels(file: ProjectForm, root: FilePath, report: ProblemReport) -> 
 
 def _build_channel(name: str, given: Channel, root: FilePath, report: ProblemReport) -> Channel:
     path = ("channels", name)
-    _require_one(given, CHANNEL_KINDS, path, report)
+    require_one(given, CHANNEL_KINDS, path, report)
     if given.slack is not None:
         check_url(given.slack, (*path, "slack"), report)
     if given.webhook is not None:
@@ -132,7 +132,7 @@ def build_consumers(file: ProjectForm, people: Mapping[str, Person], report: Pro
         path = ("consumers", name)
         report.refuse_repeats(given.reads, (*path, "reads"))
         if given.tell is not None:
-            _check_known(
+            check_known(
                 given.tell.channel, file.channels, (*path, "tell", "channel"), "a channel of errata.yaml", report
             )
             report.refuse_repeats(given.tell.on, (*path, "tell", "on"))
@@ -143,7 +143,7 @@ def build_consumers(file: ProjectForm, people: Mapping[str, Person], report: Pro
         if given.verify is not None:
             _check_verify(given.verify, databases, (*path, "verify"), report)
         if given.state is not None:
-            _check_known(given.state.on, databases, (*path, "state", "on"), _DATABASE, report)
+            check_known(given.state.on, databases, (*path, "state", "on"), _DATABASE, report)
         check_command(given.rerun, (*path, "rerun"), report)
         _check_needs(given, path, report)
     return {name: replace(given, name=name) for name, given in file.consumers.items()}
@@ -186,7 +186,7 @@ def _check_kind(given: Consumer, path: Path, report: ProblemReport) -> None:
 
 
 def _check_refresh(step: Refresh, warehouses: Collection[str], path: Path, report: ProblemReport) -> None:
-    _require_one(step, _STEPS, path, report)
+    require_one(step, _STEPS, path, report)
     _check_step_keys(step, _REFRESH_KEYS, path, report)
     if step.delete is not None:
         check_redis_pattern(step.delete, (*path, "delete"), report)
@@ -197,7 +197,7 @@ def _check_refresh(step: Refresh, warehouses: Collection[str], path: Path, repor
 
 
 def _check_verify(verify: Verify, warehouses: Collection[str], path: Path, report: ProblemReport) -> None:
-    _require_one(verify, _STEPS, path, report)
+    require_one(verify, _STEPS, path, report)
     _check_step_keys(verify, _VERIFY_KEYS, path, report)
     if "field" in report.keys_at(path) and verify.http is None:
         report.at_key((*path, "field"), f'the key "field" belongs to http in {format_path(path)}')
@@ -212,7 +212,7 @@ def _check_step(step: Refresh | Verify, warehouses: Collection[str], path: Path,
     if step.redis is not None and "${" not in step.redis and not _is_redis(step.redis):
         report.at((*path, "redis"), "expected redis://host:6379/0, or rediss:// with TLS", found=False)
     if step.on is not None and step.sql is not None:
-        _check_known(step.on, warehouses, (*path, "on"), _DATABASE, report)
+        check_known(step.on, warehouses, (*path, "on"), _DATABASE, report)
     if step.sql is not None:
         check_sql(step.sql, (*path, "sql"), report)
     if isinstance(step.http, HttpCall):
@@ -240,14 +240,16 @@ def _check_step_keys(step: Any, needs: Mapping[str, Sequence[str]], path: Path, 
                 report.at_key((*path, key), f'the key "{key}" belongs to {kind} in {format_path(path)}')
 
 
-def _require_one(given: Any, kinds: Sequence[str], path: Path, report: ProblemReport) -> None:
+def require_one(given: Any, kinds: Sequence[str], path: Path, report: ProblemReport) -> None:
+    """Report a value that has none of these keys, or several."""
     found = [kind for kind in kinds if getattr(given, kind)]
     if len(found) != 1:
         wanted = f"expected exactly one of {', '.join(kinds[:-1])} and {kinds[-1]}"
         report.at(path, f"{wanted}; found {' and '.join(found) or 'none'}", found=False)
 
 
-def _check_known(name: str, known: Collection[str], path: Path, what: str, report: ProblemReport) -> None:
+def check_known(name: str, known: Collection[str], path: Path, what: str, report: ProblemReport) -> None:
+    """Report a name that is not declared."""
     if name not in known:
         report.at(path, f"expected {what}{hint_nearest(name, known)}")
 
@@ -256,7 +258,7 @@ def check_reads(project: Project, products: Mapping[str, Product], report: Probl
     """Report products that are not there or cannot be read incrementally, and a ready table that is something else."""
     for name, consumer in project.consumers.items():
         for n, read in enumerate(consumer.reads):
-            _check_known(read, products, ("consumers", name, "reads", n), "a product of the project", report)
+            check_known(read, products, ("consumers", name, "reads", n), "a product of the project", report)
             if consumer.verify is not None and read in products:
                 path = ("consumers", name, "verify", "equals")
                 refuse_exposing_aggregate(consumer.verify.equals, products[read].classified, path, report)

@@ -19,7 +19,7 @@ from errata.project.forms import InputForm
 from errata.project.problems import Path, ProblemReport
 from errata.project.yaml.problem_texts import hint_nearest
 
-_TAKEN = ("cast ", "text ")
+_TAKEN = ("cast ", "text ", "line ")
 """Prefixes reserved for the reasons of values that failed to convert."""
 _OWN_PREFIX = "__errata"
 
@@ -124,7 +124,7 @@ def check_row_rules(file: Input, place: Path, report: ProblemReport) -> None:
         if rule.name in seen:
             report.at((*place, "rows", n), f'expected a unique name; "{rule.name}" is taken', found=False)
         if rule.name.startswith(_TAKEN):
-            report.at((*place, "rows", n, "name"), 'names that begin with "cast " or "text " are taken')
+            report.at((*place, "rows", n, "name"), 'names that begin with "cast ", "text " or "line " are taken')
         seen.add(rule.name)
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from errata.errors import UsageError
 from errata.model.approval import ApprovalRules
-from errata.model.graph.read_rule import Shift, is_aligned, is_wider
 from errata.model.partition import Grain, parse_list
 from errata.model.product import (
     LINEAGE_BY_DEFAULT,
@@ -18,7 +16,6 @@ from errata.model.product import (
     Catalog,
     Check,
     Comparison,
-    Input,
     Live,
     Product,
     Project,
@@ -27,23 +24,27 @@ from errata.model.product import (
 )
 from errata.model.product.rules import EXPECTED_ROWS, build_expected_rows, with_expected_rows
 from errata.project.build.checks import build_checks
-from errata.project.build.completeness import check_completeness
 from errata.project.build.consumers import build_channels, build_consumers, build_warehouses
 from errata.project.build.copies import check_copies
 from errata.project.build.distribution import build_distributions
-from errata.project.build.eras import build_eras, build_row_limits, check_row_rules
+from errata.project.build.eras import build_row_limits
+from errata.project.build.inputs import build_inputs, build_own_input, check_single_own, check_table
 from errata.project.build.late import check_late
 from errata.project.build.limits import check_limits
+from errata.project.build.lineage import build_lineage, check_column_lineage
 from errata.project.build.masking import refuse_exposing_rules
 from errata.project.build.people import build_approval, build_people, refuse_unreachable_quorum
 from errata.project.build.publish import build_publish
 from errata.project.build.reconcile import build_controls, build_reconciliations
-from errata.project.build.settings import build_dbt, build_evidence, to_absolute, to_absolute_url
+from errata.project.build.reconstruction import check_reconstruction
+from errata.project.build.recordings import build_sources, check_retention
+from errata.project.build.settings import build_dbt, build_evidence, build_logging, to_absolute, to_absolute_url
+from errata.project.build.sinks import check_sinks
 from errata.project.build.throttle import build_signals, build_throttle
 from errata.project.build.watch import check_watch
-from errata.project.forms import InputForm, ProductForm, ProjectForm, TransformForm, narrow
+from errata.project.forms import ProductForm, ProjectForm, TransformForm, narrow
 from errata.project.problems import ProblemReport
-from errata.text.secrets import find_passwords, holds_secret
+from errata.text.secrets import holds_secret
 
 _NEEDS = {"jdbc": ("uri", "warehouse"), "rest": ("uri",), "glue": ("warehouse",), "hive": ("uri",)}
 
@@ -59,15 +60,17 @@ def build_project(file: ProjectForm, root: Path, report: ProblemReport) -> Proje
         report.at_key(("chunk_bytes",), "chunk_bytes and chunks.bytes were both given; expected chunks.bytes alone")
     _check_s3(file.s3, report)
     if file.erasure is not None:
-        _check_table(file.erasure.table, ("erasure", "table"), tuple(file.catalogs), report)
+        check_table(file.erasure.table, ("erasure", "table"), tuple(file.catalogs), report)
     if file.ready is not None:
-        _check_table(file.ready.table, ("ready", "table"), tuple(file.catalogs), report)
+        check_table(file.ready.table, ("ready", "table"), tuple(file.catalogs), report)
     _check_java_options(file, report)
+    check_retention(file, report)
     return narrow(
         Project,
         file,
         root=str(root),
         ledger=to_absolute_url(root, file.ledger),
+        kafka={name: replace(given, name=name) for name, given in file.kafka.items()},
         catalogs={name: _build_catalog(name, given, root, file.s3, report) for name, given in file.catalogs.items()},
         products={},
         people=people,
@@ -77,10 +80,14 @@ def build_project(file: ProjectForm, root: Path, report: ProblemReport) -> Proje
         health=build_signals(file.health, report),
         evidence=build_evidence(file.evidence, root, report),
         approval=approval,
+        logging=None if file.logging is None else build_logging(file.logging, root, report),
+        lineage=build_lineage(file, root, report),
         dbt=None if file.dbt is None else build_dbt(file.dbt, root, report),
         channels=build_channels(file, root, report),
         warehouses=build_warehouses(file, report),
         consumers=build_consumers(file, people, report),
+        sources=build_sources(file, report),
+        recordings=replace(file.recordings, location=to_absolute(root, file.recordings.location)),
     )
 
 
@@ -115,18 +122,25 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
     """One product; ``project`` is None if errata.yaml has errors."""
     grain = file.target.grain
     catalogs = None if project is None else tuple(project.catalogs)
-    _check_table(file.target.table, ("target", "table"), catalogs, report)
+    clusters = None if project is None else tuple(project.kafka)
+    check_table(file.target.table, ("target", "table"), catalogs, report)
+    check_sinks(file, clusters, report)
     report.refuse_repeats(file.target.key, ("target", "key"))
     inputs = tuple(
-        _build_own_input(name, given, file.target, report)
-        if given.own
-        else _build_input(name, given, grain, root, catalogs, report)
+        made
         for name, given in file.inputs.items()
+        for made in (
+            (build_own_input(name, given, file.target, report),)
+            if given.own
+            else build_inputs(name, given, grain, root, project, tuple(file.inputs), report)
+        )
     )
-    _check_single_own(file, report)
+    check_single_own(file, report)
     _check_locked(file, grain, report)
     _check_diff_columns(file, report)
+    check_column_lineage(file, report)
     check_late(file, report)
+    check_reconstruction(file, report)
     checks = build_checks(file.checks, file.inputs, grain, report)
     if any(check.name == EXPECTED_ROWS for check in checks):
         report.at(("checks",), f"the name {EXPECTED_ROWS} belongs to policy.expected_rows", found=False)
@@ -139,7 +153,7 @@ def build_product(file: ProductForm, root: Path, project: Project | None, report
         file,
         transform=_build_transform(file.transform, report),
         inputs=inputs,
-        publish=build_publish(file, catalogs, report),
+        publish=build_publish(file, catalogs, clusters, report),
         rollback_window=file.publish.rollback_window,
         manual=file.publish.manual,
         checks=checks,
@@ -178,12 +192,6 @@ def _build_product_approval(file: ProductForm, project: Project | None, report: 
     return found
 
 
-def _check_table(table: str, path: tuple[str, ...], catalogs: Sequence[str] | None, report: ProblemReport) -> None:
-    catalog = table.partition(".")[0]
-    if catalogs is not None and catalog not in catalogs:
-        report.at(path, f"expected a table of a catalog in errata.yaml ({', '.join(catalogs)})")
-
-
 def _check_target(target: Target, project: Project | None, report: ProblemReport) -> None:
     path = ("target", "add_columns")
     report.refuse_repeats(target.subjects, ("target", "subjects"))
@@ -199,131 +207,6 @@ def _check_target(target: Target, project: Project | None, report: ProblemReport
         if name in target.key:
             report.at_key((*path, name), f"{name} is in the key; a key column cannot be new, rows of before have none")
         spelt[name.casefold()] = name
-
-
-def _build_input(
-    name: str, file: InputForm, grain: Grain, root: Path, catalogs: Sequence[str] | None, report: ProblemReport
-) -> Input:
-    path = ("inputs", name)
-    if (file.table is None) == (file.files is None):
-        report.at(path, "expected one of table, files and own", found=False)
-    if file.table is not None:
-        _check_table(file.table, (*path, "table"), catalogs, report)
-    if file.files is not None:
-        _check_pattern(file.files, file.partition, (*path, "files"), report)
-    if file.version is not None and file.table is None:
-        report.at_key((*path, "version"), f'the key "version" was refused in {".".join(path)}; only tables have tags')
-    if file.has_own_snapshots:
-        _check_reference(file, grain, path, report)
-    unit = _check_input_grain(file, grain, path, report)
-    for key, duration in (("lookback", file.lookback), ("lookahead", file.lookahead)):
-        _check_span(duration, unit, file.partition, (*path, key), report)
-    check_row_rules(file, path, report)
-    check_completeness(file, grain, path, catalogs, report)
-    return narrow(
-        Input,
-        file,
-        name=name,
-        files=None if file.files is None else to_absolute(root, file.files),
-        eras=build_eras(file, file.grain or grain, path, report),
-    )
-
-
-def _check_reference(file: InputForm, grain: Grain, path: tuple[str, ...], report: ProblemReport) -> None:
-    """Refuse what cannot be read at a snapshot of each partition's own time."""
-    key = (*path, "reference")
-    if file.table is None:
-        report.at(key, "only a table has snapshots; expected current, corrected_truth or none")
-    if file.reference == "as_recorded" and not grain.is_time:
-        report.at(key, "values have no end in time; expected a target by hour, day, month or year")
-    for other, why in (
-        ("version", "names one snapshot for all partitions"),
-        ("columns", "describes one snapshot"),
-        ("eras", "describes one snapshot"),
-        ("rows", "counts the rows of one snapshot"),
-    ):
-        if getattr(file, other):
-            said = f'the key "{other}" was refused in {".".join(path)}; it {why}, and {file.reference} reads several'
-            report.at_key((*path, other), said)
-
-
-def _build_own_input(name: str, file: InputForm, target: Target, report: ProblemReport) -> Input:
-    """The product's own earlier partitions as an input: the target itself, partitioned like the target."""
-    path = ("inputs", name)
-    for key in (
-        "table",
-        "files",
-        "partition",
-        "grain",
-        "reference",
-        "version",
-        "columns",
-        "eras",
-        "rows",
-        "quarantine",
-        "complete",
-    ):
-        if getattr(file, key):
-            report.at_key((*path, key), f'the key "{key}" was refused in {".".join(path)}; own output is the target')
-    if file.drift != "approve":
-        report.at((*path, "drift"), "own output is the target, which a campaign approves; expected no key")
-    grain = target.grain
-    if not grain.is_time:
-        report.at((*path, "own"), "own output needs a target by hour, day, month or year; values have no order")
-    else:
-        _check_span(file.lookback, grain, target.column, (*path, "lookback"), report)
-        if not int(re.sub(r"\D", "", file.lookback)):
-            report.at((*path, "lookback"), f"own output is what came before: expected at least one {grain}")
-    if int(re.sub(r"\D", "", file.lookahead)):
-        report.at((*path, "lookahead"), "expected 0d, because later partitions are not there yet")
-    return Input(name=name, table=target.table, partition=target.column, lookback=file.lookback, own=True)
-
-
-def _check_input_grain(file: InputForm, grain: Grain, path: tuple[str, ...], report: ProblemReport) -> Grain:
-    """The finer of both grains, in which look-back and look-ahead are counted."""
-    if file.grain is None or file.grain is grain:
-        return grain
-    key = (*path, "grain")
-    if not grain.is_time or not file.grain.is_time:
-        report.at(key, f"expected {grain}, the grain of the target, or no key: only times are nested")
-        return grain
-    if file.partition is None:
-        report.at(key, "a grain needs the key partition, the column that it is the grain of")
-    if is_wider(grain, file.grain):
-        return file.grain
-    for other in ("columns", "rows", "quarantine"):
-        if getattr(file, other):
-            said = f"a row of a {file.grain} belongs to several {grain}s and cannot be counted for one of them"
-            report.at_key((*path, other), f'the key "{other}" was refused in {".".join(path)}; {said}')
-    return grain
-
-
-def _check_single_own(file: ProductForm, report: ProblemReport) -> None:
-    own = [name for name, given in file.inputs.items() if given.own]
-    for name in own[1:]:
-        report.at(("inputs", name, "own"), f"expected one input of own output; {own[0]} is another", found=False)
-
-
-def _check_pattern(pattern: str, partition: str | None, path: tuple[str, ...], report: ProblemReport) -> None:
-    if find_passwords(pattern):
-        report.at(path, "expected a place without a password; it is copied into run manifests", found=False)
-    holes = set(re.findall(r"\{([^{}]*)\}", pattern))
-    if partition is None and holes:
-        report.at(path, "{column} in the pattern needs the key partition next to files")
-    elif partition is not None and holes != {partition}:
-        report.at(path, f"expected {{{partition}}} in place of the partition, and nothing else in braces")
-
-
-def _check_span(
-    duration: str, grain: Grain, partition: str | None, path: tuple[str, ...], report: ProblemReport
-) -> None:
-    if not is_aligned(duration, grain):
-        wanted = f"whole {grain}s" if grain.is_time else "0d, because values have no order"
-        also = " or months" if grain in (Grain.HOUR, Grain.DAY) else ""
-        report.at(path, f"expected {wanted}{also}")
-        return
-    if Shift.parse(duration) != Shift() and partition is None:
-        report.at(path, "a look-back or look-ahead needs the key partition, the column it goes by")
 
 
 def _check_locked(file: ProductForm, grain: Grain, report: ProblemReport) -> None:

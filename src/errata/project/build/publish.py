@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from errata.errors import UsageError
+from errata.model.kafka.declaration import TopicPlace
 from errata.model.product import Freeze, Merge, Publish
 from errata.model.refs import swap_table
 from errata.model.side_tables import CORRECTION_COLUMNS, SIDE_TABLE_MODES, VERSION_COLUMNS
 from errata.model.waves import count_wave_size
-from errata.project.forms import ProductForm, narrow
+from errata.project.build.sinks import check_cluster
+from errata.project.forms import CorrectionsForm, ProductForm, narrow
 from errata.project.problems import ProblemReport
 from errata.text.numbers import format_duration
 
@@ -20,9 +22,13 @@ _REBASED = ("replace_partitions", "merge")
 _NEEDS = {"version": "versions", "swap_view": "view", "corrections": "corrections"}
 
 
-def build_publish(file: ProductForm, catalogs: Sequence[str] | None, report: ProblemReport) -> Publish:
+def build_publish(
+    file: ProductForm, catalogs: Sequence[str] | None, clusters: Sequence[str] | None, report: ProblemReport
+) -> Publish:
     """How the product is published."""
-    given = file.publish
+    given, (corrections, topic) = file.publish, split_corrections(file)
+    if topic is not None:
+        check_cluster(topic.cluster, ("publish", "corrections", "cluster"), clusters, report)
     for key, modes in _OF_MODE.items():
         if getattr(given, key) is not None and given.mode not in modes:
             said = f'the key "{key}" was refused in publish; it is for mode {" and ".join(modes)}, not {given.mode}'
@@ -41,8 +47,18 @@ def build_publish(file: ProductForm, catalogs: Sequence[str] | None, report: Pro
         given,
         merge=_build_merge(file, report) if given.mode == "merge" else None,
         versions=swap_table(file.target.table) if given.mode == "swap_view" else given.versions,
+        corrections=corrections,
+        corrections_topic=topic,
         freeze=_build_freeze(file, report),
     )
+
+
+def split_corrections(file: ProductForm) -> tuple[str | None, TopicPlace | None]:
+    """The table of corrections, and the topic that they go to as well."""
+    given = file.publish.corrections
+    if not isinstance(given, CorrectionsForm):
+        return given, None
+    return given.table or f"{file.target.table}_corrections", narrow(TopicPlace, given)
 
 
 def _check_live_wins(file: ProductForm, report: ProblemReport) -> None:
@@ -101,7 +117,7 @@ def _build_freeze(file: ProductForm, report: ProblemReport) -> Freeze | None:
 def _check_tables(file: ProductForm, catalogs: Sequence[str] | None, report: ProblemReport) -> None:
     taken = {file.target.table: "target.table"}
     for key in ("versions", "view", "corrections"):
-        name = getattr(file.publish, key)
+        name = split_corrections(file)[0] if key == "corrections" else getattr(file.publish, key)
         if name is None:
             continue
         if catalogs is not None and name.partition(".")[0] not in catalogs:

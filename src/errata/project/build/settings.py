@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from errata.model.product.project import DbtSettings, EvidenceSettings
+from errata.model.product.project import DbtSettings, EvidenceSettings, LogSettings
 from errata.project.problems import ProblemReport
 
 _SQLITE = re.compile(r"(sqlite(?:\+[a-z0-9_]+)?:///|jdbc:sqlite:)([^?]*)(.*)", re.DOTALL)
@@ -47,6 +47,13 @@ def build_evidence(file: EvidenceSettings, root: Path, report: ProblemReport) ->
     if file.heads is not None and has_scheme(file.heads):
         report.at(("evidence", "heads"), "expected a directory, such as one of a mounted write-once store")
     return replace(file, heads=None if file.heads is None else to_absolute(root, file.heads))
+
+
+def build_logging(file: LogSettings, root: Path, report: ProblemReport) -> LogSettings:
+    """Where log lines go."""
+    if file.file is not None and has_scheme(file.file):
+        report.at(("logging", "file"), "expected a file of this machine")
+    return replace(file, file=None if file.file is None else to_absolute(root, file.file))
 
 
 def build_dbt(file: DbtSettings, root: Path, report: ProblemReport) -> DbtSettings:

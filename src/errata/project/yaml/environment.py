@@ -37,7 +37,7 @@ def is_resolved_later(path: Path) -> bool:
     match path:
         case ("evidence", "key" | "subject_key") | ("erasure", "key"):
             return True
-        case ("channels", *_) | ("warehouses", *_):
+        case ("channels", *_) | ("warehouses", *_) | ("sources", *_) | ("kafka", *_) | ("lineage", *_):
             return True
         case ("consumers", _, "refresh" | "verify" | "rerun" | "checkpoint", *_):
             return True

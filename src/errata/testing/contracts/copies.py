@@ -368,6 +368,20 @@ class CopyContract:
         with pytest.raises(CopyOvertaken):
             copies.accept(copy, Marker("baseline-2", 1), {DAY1: Content(0, copies.measure(copy, [DAY1])[DAY1])})
 
+    def test_rows_of_subjects_are_counted_as_they_are_spelt(self, copy_subject: CopySubject) -> None:
+        """By text in any of the columns, each row once; NULL is nobody, and no character has a second meaning."""
+        copy, copies = copy_subject.copy, copy_subject.copies
+        people = ("A-17", "it's %_?", "17", None)
+        copy_subject.put([build_row(DAY1, 20 + n, name=name) for n, name in enumerate(people)])
+        copy_subject.put([build_row(DAY2, 17, name="A-17")])
+        counted = {
+            ids: copies.count_subjects(copy, ["name", "id"], ids)
+            for ids in (("A-17",), ("it's %_?",), ("17",), ("None",), ("a-17",), ("A-%",), ("A-17", "17", "21"), ())
+        }
+        assert list(counted.values()) == [2, 1, 2, 0, 0, 0, 4, 0]
+        assert copies.count_subjects(copy, ["amount", "nothing of the copy"], ["A-17"]) == 0
+        assert copies.count_subjects(copy, ["name"], [*(f"B-{n}" for n in range(2000)), "A-17"]) == 2
+
     def test_readers_of_an_unused_copy_find_nothing(self, copy_subject: CopySubject) -> None:
         """Before the first delivery there are no tables of Errata, and reading creates none."""
         copy, copies = copy_subject.copy, copy_subject.copies

@@ -168,6 +168,13 @@ class MemoryCopies:
         """See the port."""
         self._find(copy).staging.pop(staging, None)
 
+    def count_subjects(self, copy: CopyTable, columns: Collection[str], ids: Collection[str]) -> int:
+        """See the port."""
+        named = [column.name for column in copy.columns if column.source in columns]
+        return sum(
+            any(row[name] is not None and str(row[name]) in ids for name in named) for row in self._find(copy).rows
+        )
+
     def read_rows(self, copy: CopyTable, partitions: Collection[str]) -> list[Row]:
         """See the port."""
         names = [column.name for column in copy.columns]

@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: status, why, runs, history, runbook, impact, stale, quarantine."""
+"""Commands that look and change nothing: status, why, runs, history, runbook, impact, stale, quarantine, metrics."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import typer
 from errata.cli.app.register import command
 from errata.cli.commands.look.history import history
 from errata.cli.commands.look.impact import impact
+from errata.cli.commands.look.metrics import metrics
 from errata.cli.commands.look.quarantine import quarantine
 from errata.cli.commands.look.runbook import runbook
 from errata.cli.commands.look.runs import runs
@@ -27,3 +28,4 @@ def register(app: typer.Typer) -> None:
     command(app, "impact", PANEL)(impact)
     command(app, "stale", PANEL)(stale)
     command(app, "quarantine", PANEL)(quarantine)
+    command(app, "metrics", PANEL)(metrics)

@@ -54,6 +54,10 @@ Restore = Annotated[
     str | None,
     typer.Option("--restore", metavar="WHEN", help="Restore the table's data from a snapshot, tag or time."),
 ]
+RestoreFrom = Annotated[
+    str | None,
+    typer.Option("--restore-from", metavar="WHERE", help="Restore from another table, a copy or a source."),
+]
 Supersede = Annotated[str | None, typer.Option("--supersede", metavar="RUN", help="Replace this run or campaign.")]
 Overrides = Annotated[
     list[str] | None,
@@ -89,6 +93,7 @@ def plan(
     prove_determinism: ProveDeterminism = 0,
     deadline: Deadline = None,
     restore: Restore = None,
+    restore_from: RestoreFrom = None,
     supersede: Supersede = None,
     override: Overrides = None,
     expected_rows: ExpectedRows = None,
@@ -144,6 +149,7 @@ def plan(
             explain=explain,
             deadline=deadline,
             copies=copies or None,
+            restore_from=restore_from,
         )
     elif only is not None or without is not None:
         raise UsageError("--only and --except were refused; expected --cascade with them", state="nothing was planned")
@@ -173,6 +179,7 @@ def plan(
                 supersede=supersede,
                 overrides=overrides,
                 restore=restore,
+                restore_from=restore_from,
                 expected_rows=expected_rows,
                 copies=tuple(copy or ()) if copies else None,
                 stale=stale,

@@ -14,7 +14,7 @@ from errata.cli.commands.upkeep.audit import (
     audit_verify,
 )
 from errata.cli.commands.upkeep.cleanup import cleanup
-from errata.cli.commands.upkeep.erase import erase_add
+from errata.cli.commands.upkeep.erase import erase_add, erase_prove, erase_redact, erase_where
 from errata.cli.commands.upkeep.evidence import evidence_export, evidence_verify
 from errata.cli.commands.upkeep.ledger import ledger_create, ledger_roles
 from errata.cli.commands.upkeep.note import note
@@ -38,6 +38,9 @@ def register(app: typer.Typer) -> None:
     app.add_typer(evidence, name="evidence", rich_help_panel=PANEL)
     erase = typer.Typer(help="Keep erased data subjects out of corrections.", rich_markup_mode=None)
     command(erase, "add")(erase_add)
+    command(erase, "where")(erase_where)
+    command(erase, "redact")(erase_redact)
+    command(erase, "prove")(erase_prove)
     app.add_typer(erase, name="erase", rich_help_panel=PANEL)
     ledger = typer.Typer(help="Set up the ledger database.", rich_markup_mode=None)
     command(ledger, "create")(ledger_create)

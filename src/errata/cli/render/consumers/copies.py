@@ -74,6 +74,9 @@ def _render_checked(copy: CheckedCopy, grain: str, width: int) -> list[str]:
     name = f"{copy.warehouse}:{copy.table}"
     if copy.error:
         return [f"✗ {name}   not compared", *wrap(copy.error, width, "      ")]
+    if not copy.checked_count:
+        shown = [f"– {name}   nothing to compare"]
+        return shown + _render_left_out(copy, grain, width)
     told = f"{plural(len(copy.differing), 'partition')} differ" if len(copy.differing) != 1 else "1 partition differs"
     head = f"{'✗' if copy.differing else '✓'} {name}   {plural(copy.checked_count, 'partition')} compared"
     shown = [f"{head}, {told if copy.differing else 'all as in the lake'}"]
@@ -85,8 +88,17 @@ def _render_checked(copy: CheckedCopy, grain: str, width: int) -> list[str]:
     shown += [*format_columns(rows, width), *([f"    and {more:,} more"] if more else [])]
     if copy.waived_by and copy.differing:
         shown += wrap(f"{copy.waived_by} waived a delivery to it", width, "      ")
+    return shown + _render_left_out(copy, grain, width)
+
+
+def _render_left_out(copy: CheckedCopy, grain: str, width: int) -> list[str]:
+    """Partitions that were not compared, and why."""
+    shown: list[str] = []
     if copy.moved_on:
         shown += wrap(f"moved on in the lake, not compared: {format_partitions(grain, copy.moved_on)}", width, "      ")
+    if copy.baseline:
+        listed = format_partitions(grain, copy.baseline)
+        shown += wrap(f"accepted with other rows than the lake's, not compared: {listed}", width, "      ")
     if copy.unknown:
         shown += wrap(f"never delivered: {format_partitions(grain, copy.unknown)}", width, "      ")
     return shown

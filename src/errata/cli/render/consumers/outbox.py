@@ -49,10 +49,8 @@ def render_delivery(view: DeliverView, steps: Sequence[str], width: int) -> list
         took,
     ]
     lines = [*flow(pieces, width), *render_owed(view.items, width)]
-    # an error of an item is below it already
-    told = {item.last_error for item in view.items if item.last_error}
-    warnings = [one for one in view.warnings if not any(error in one for error in told)]
-    return [*lines, *render_warnings(warnings, width), *_render_steps(steps)]
+    warnings = render_warnings(view.warnings, width, shown=[item.last_error for item in view.items])
+    return [*lines, *warnings, *_render_steps(steps)]
 
 
 def render_owed(items: Sequence[OutboxItemView], width: int) -> list[str]:

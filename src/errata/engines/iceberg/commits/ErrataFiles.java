@@ -25,6 +25,7 @@ import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SortOrder;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableScan;
 import org.apache.iceberg.expressions.Expression;
@@ -424,15 +425,18 @@ public class ErrataFiles {
     return bounds == null ? null : (ByteBuffer) bounds.get(id);
   }
 
-  /** A file as one of another spec, each field of which is a field of its own. */
-  private static DataFile placed(DataFile file, PartitionSpec own, PartitionSpec spec) {
+  /** A file as one of the table's spec now, each field of which is a field of its own. */
+  private static DataFile placed(DataFile file, PartitionSpec own, Table table) {
+    PartitionSpec spec = table.spec();
     Metrics metrics = new Metrics(
         Long.valueOf(file.recordCount()), file.columnSizes(), file.valueCounts(), file.nullValueCounts(),
         file.nanValueCounts(), file.lowerBounds(), file.upperBounds());
     DataFiles.Builder made = DataFiles.builder(spec).withPath(file.location()).withFormat(file.format());
     made = made.withFileSizeInBytes(file.fileSizeInBytes()).withMetrics(metrics).withSplitOffsets(file.splitOffsets());
-    if (file.sortOrderId() != null) {
-      made = made.withSortOrderId(file.sortOrderId().intValue());
+    // by the order itself: a builder that takes its id is new in Iceberg 1.11
+    SortOrder order = file.sortOrderId() == null ? null : (SortOrder) table.sortOrders().get(file.sortOrderId());
+    if (order != null) {
+      made = made.withSortOrder(order);
     }
     if (spec.isPartitioned()) {
       PartitionData place = new PartitionData(spec.partitionType());
@@ -525,7 +529,7 @@ public class ErrataFiles {
       FileScanTask task = (FileScanTask) i.next();
       DataFile file = (DataFile) task.file();
       boolean known = task.spec().equals(table.specs().get(Integer.valueOf(file.specId())));
-      files.add(known ? file : placed(file, task.spec(), table.spec()));
+      files.add(known ? file : placed(file, task.spec(), table));
     }
     return files;
   }

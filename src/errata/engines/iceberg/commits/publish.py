@@ -29,6 +29,7 @@ from errata.engines.iceberg.commits.refs import (
 )
 from errata.errors import EngineError, RunExpired
 from errata.model.manifest import TargetPin
+from errata.model.product.erasure import ErasurePin
 from errata.model.refs import DAY_MS, STEP_DAYS, pre_tag, pub_tag, undo_branch
 from errata.model.table import (
     Commit,
@@ -306,11 +307,20 @@ class IcebergPublishing:
         require_clock(self._java.load(target.table))
         return ensure_guard(self._java, target.table)
 
-    def rewrite(self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str]) -> str:
+    def rewrite(
+        self,
+        target: TargetPin,
+        branch: str,
+        from_snapshot: str,
+        partitions: Sequence[str],
+        without: ErasurePin | None = None,
+    ) -> str:
         """Write the rows of a snapshot to new files on the branch, with deletes applied."""
         table = self._java.load(target.table)
         paths = [file.path for file in self._java.live(table, from_snapshot, target, partitions)]
-        return self._write_to_branch(target, table, from_snapshot, partitions, paths, branch, inside=True)
+        return self._write_to_branch(
+            target, table, from_snapshot, partitions, paths, branch, inside=True, without=without
+        )
 
     def carry_over(
         self, target: TargetPin, branch: str, from_snapshot: str, partitions: Sequence[str], paths: Sequence[str]
@@ -333,6 +343,7 @@ class IcebergPublishing:
         branch: str,
         *,
         inside: bool,
+        without: ErasurePin | None = None,
     ) -> str:
         """Open the branch, write the rows to it, and return its snapshot."""
         java, name = self._java, f"errata_{uuid.uuid4().hex}"
@@ -340,7 +351,7 @@ class IcebergPublishing:
         scope = java.scope(table, target, partitions)
         java.bulk.stage(table, name, int(from_snapshot), scope, join_paths(paths))
         try:
-            return self._rows().copy_rows(target, table, name, partitions, branch, inside=inside)
+            return self._rows().copy_rows(target, table, name, partitions, branch, inside=inside, without=without)
         finally:
             java.bulk.unstage(table, name)
 

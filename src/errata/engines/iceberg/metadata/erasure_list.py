@@ -6,13 +6,13 @@ retry after a lost race.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from errata.engines.iceberg.metadata.tables import TableLoader, describe_error, is_driver_error
 from errata.engines.retry import TRIES, retry
 from errata.errors import EngineError, ErrataError, KeyRefused, NotFound
-from errata.model.product.erasure import KEY_CHECK, SUBJECT, build_hasher, compute_key_check
+from errata.model.product.erasure import KEY_CHECK, SUBJECT, ErasurePin, build_hasher, compute_key_check
 from errata.ports.erasure import ErasedSubjects
 
 if TYPE_CHECKING:
@@ -28,19 +28,39 @@ class IcebergErasureList:
 
     def watermark(self) -> str:
         """See the port."""
+        snapshot = self._load().metadata.current_snapshot()
+        return str(snapshot.snapshot_id) if snapshot else ""
+
+    def read_pin(self, columns: Sequence[str]) -> ErasurePin:
+        """See the port."""
+        metadata = self._load().metadata
+        snapshot = metadata.current_snapshot()
+        return ErasurePin(
+            self.table,
+            str(metadata.table_uuid),
+            metadata.properties.get(KEY_CHECK, ""),
+            str(snapshot.snapshot_id) if snapshot else None,
+            (snapshot.sequence_number or 0) if snapshot else 0,
+            tuple(columns),
+        )
+
+    def _load(self) -> Table:
         try:
-            snapshot = self._tables.load(self.table).metadata.current_snapshot()
+            return self._tables.load(self.table)
         except NotFound as error:
             raise NotFound(
                 f"the list of erased subjects {self.table} was not found; expected it where a product names subjects",
                 state="nothing was changed",
                 hint='errata erase add --from FILE --reason "…" makes it; an empty FILE will do',
             ) from error
-        return str(snapshot.snapshot_id) if snapshot else ""
+
+    def read_listed(self) -> frozenset[str]:
+        """See the port."""
+        return frozenset(_read_hashes(self._load()))
 
     def hasher(self) -> Callable[[str], str]:
         """See the port."""
-        return self._hasher(self._tables.load(self.table))
+        return self._hasher(self._load())
 
     def add(self, subjects: Collection[str]) -> int:
         """See the port."""
@@ -72,7 +92,7 @@ class IcebergErasureList:
 
         table = self._tables.load(self.table)
         hashed = self._hasher(table)
-        known = set(table.scan(selected_fields=(SUBJECT,)).to_arrow()[SUBJECT].to_pylist())
+        known = _read_hashes(table)
         new = sorted({hashed(subject) for subject in subjects} - known)
         added.update(new)
         if new:
@@ -89,6 +109,10 @@ class IcebergErasureList:
                 hint="set erasure.key to the key of that list; with any other key nobody on it can be found",
             )
         return build_hasher(key)
+
+
+def _read_hashes(table: Table) -> set[str]:
+    return set(table.scan(selected_fields=(SUBJECT,)).to_arrow()[SUBJECT].to_pylist())
 
 
 _conforms: type[ErasedSubjects] = IcebergErasureList

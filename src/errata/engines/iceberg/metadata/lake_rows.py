@@ -112,16 +112,22 @@ class IcebergRows:
         return counted.checksums
 
     def _read_files(self, is_wanted: Callable[[str], bool]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+        from pyiceberg.io.pyarrow import schema_to_pyarrow
+
         sources = [column.source for column in self.copy.columns]
         # of the current schema, whatever the snapshot's was: fields are found by their ids
         projected = self.table.schema().select(*sources)
+        # a file has its texts as its writer chose, and a driver reads every batch by the types of the first
+        types = {one.name: one.type for one in schema_to_pyarrow(projected)}
+        schema = pa.schema([(column.name, types[column.source]) for column in self.copy.columns])
         wanted = build_partitions_filter(self.copy, self.copy.partition.source, self.partitions)
         try:
             for task in self._plan_files():
                 if not is_wanted(task.file.file_path):
                     continue
                 for batch in read_batches(self.table, task, wanted, projected):
-                    yield batch.select(sources).rename_columns([column.name for column in self.copy.columns])
+                    yield batch.select(sources).rename_columns(schema.names).cast(schema)
         except FileNotFoundError as missing:
             told = f"a file of snapshot {self.snapshot_id} is gone"
             raise RunExpired(told, snapshot_id=str(self.snapshot_id)) from missing

@@ -1,8 +1,4 @@
-"""Quarantine tables: created, counted, sampled and dropped with pyiceberg, without a JVM.
-
-Attempts append their quarantined rows; only the rows of adopted attempts count. Rows of killed attempts stay until the
-table is dropped and are never read.
-"""
+"""Quarantine tables: counted and sampled with pyiceberg, without a JVM."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-from errata.engines.iceberg.metadata.tables import TableLoader
+from errata.engines.iceberg.metadata.attempt_tables import AttemptTables
 from errata.errors import NotFound
 from errata.ports.tables import QuarantineCount, QuarantinedRow, QuarantineTable
 
@@ -19,28 +15,12 @@ if TYPE_CHECKING:
 
 COLUMNS = ("run_id", "chunk_id", "attempt", "input", "partition", "kind", "reason", "origin", "row")
 _GROUP = ("input", "partition", "kind", "reason")
-_PROPERTIES = {
-    "format-version": "2",
-    # no shuffle, so one stage reads and writes, and the rows Spark observes on the way are counted once
-    "write.distribution-mode": "none",
-    "commit.retry.num-retries": "30",
-    "write.parquet.compression-codec": "zstd",
-}
 
 
-class IcebergQuarantine:
+class IcebergQuarantine(AttemptTables):
     """Quarantine tables of a project's catalogs."""
 
-    def __init__(self, tables: TableLoader) -> None:
-        self._tables = tables
-
-    def ensure(self, table: str) -> None:
-        """See the port."""
-        from pyiceberg.schema import Schema
-        from pyiceberg.types import NestedField, StringType
-
-        fields = [NestedField(n, name, StringType(), required=False) for n, name in enumerate(COLUMNS, 1)]
-        self._tables.create(table, Schema(*fields), _PROPERTIES)
+    columns = COLUMNS
 
     def counts(self, table: str, attempts: Collection[str]) -> tuple[QuarantineCount, ...]:
         """See the port."""
@@ -62,18 +42,6 @@ class IcebergQuarantine:
                     taken[key] += 1
                     found.append(QuarantinedRow(*(row[name] for name in COLUMNS if name not in ("run_id", "attempt"))))
         return tuple(sorted(found, key=lambda row: (row.input, row.kind, row.reason, row.partition)))
-
-    def exists(self, table: str) -> bool:
-        """See the port."""
-        try:
-            self._tables.load(table)
-        except NotFound:
-            return False
-        return True
-
-    def drop(self, table: str) -> bool:
-        """See the port."""
-        return self._tables.drop(table)
 
     def _iterate_batches(self, table: str, attempts: Collection[str], columns: Collection[str]) -> Iterator[pa.Table]:
         import pyarrow as pa

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import reduce
@@ -67,6 +67,16 @@ class IcebergRowReader:
             old, new = (_parse_values(row[side], key) for side in ("old", "new"))
             found.append(Correction(row["publication_id"], key, old, new))
         return tuple(found)
+
+    def iterate_corrections(self, table: str, publication_id: str) -> Iterator[Mapping[str, Any]]:
+        """See the port."""
+        loaded = self._tables.load(table)
+        own = [field.name for field in loaded.schema().fields if field.name not in CORRECTION_COLUMNS]
+        wanted = _build_predicate("==", "publication_id", publication_id)
+        for batch in loaded.scan(row_filter=wanted).to_arrow_batch_reader():
+            for row in batch.to_pylist():
+                told = {name: to_key_text(row[name]) for name in CORRECTION_COLUMNS}
+                yield {"key": {name: to_key_text(row[name]) for name in own}, **told}
 
     def missing_files(self, target: TargetPin, partitions: Sequence[str]) -> tuple[int, tuple[str, ...]]:
         """See the port."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -11,25 +12,32 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 
 from errata.engines.failures import cause_of, classify_error, comes_from_java
-from errata.engines.files.changed_sources import build_source_changed
+from errata.engines.files.changed_sources import build_source_changed, build_topic_changed
 from errata.engines.files.source import FileSource
-from errata.engines.spark.columns import partition_name
+from errata.engines.kafka.topics import KafkaTopics
+from errata.engines.spark.columns import in_scope, partition_name
 from errata.engines.spark.compute.lineage import build_context, build_lineage, deterministic_id, stamp
 from errata.engines.spark.compute.merge import DELETED, find_merge_violation, mark_deletions, merge_rows
 from errata.engines.spark.compute.output_contract import conform_output, find_null_violation
 from errata.engines.spark.compute.restore import read_restored_rows
 from errata.engines.spark.compute.transforms import load_transform, pickle_by_value
-from errata.engines.spark.inputs.frames import list_pinned_files, read_input_frames, read_partitions
+from errata.engines.spark.inputs.access import NO_ACCESS, InputAccess
+from errata.engines.spark.inputs.frames import list_pinned_files, read_input_frames
+from errata.engines.spark.inputs.prior_rows import PriorRows, read_prior_rows
+from errata.engines.spark.inputs.recorded_events import read_recorded
+from errata.engines.spark.inputs.topic_records import list_ranges
 from errata.engines.spark.measure.aggregates import digest_partitions
 from errata.engines.spark.measure.measurer import SparkMeasurer
 from errata.engines.spark.runtime.costs import read_job_costs
 from errata.engines.spark.runtime.spark_session import SparkRuntime, override_conf
 from errata.engines.spark.write.append import SparkWriter
+from errata.engines.spark.write.emitted_rows import EmittedRows, write_emitted
 from errata.engines.spark.write.quarantine import TransformQuarantine, write_quarantine
 from errata.engines.transform_errors import build_transform_error
 from errata.errors import EngineError, ErrataError, TransformFailed, UsageError
 from errata.failpoints import failpoint
 from errata.model.context import Context
+from errata.model.graph.read_rule import rule_of_pin
 from errata.model.product import Merge
 from errata.model.refs import run_branch
 from errata.ports.compute import TRIAL, ChunkEngine, ChunkWork
@@ -50,19 +58,31 @@ class SparkChunkEngine:
         sources: FileSource,
         cache: Path,
         ensure_quarantine: Callable[[str], None],
+        ensure_emitted: Callable[[str], None],
+        topics: KafkaTopics | None = None,
+        access: InputAccess = NO_ACCESS,
     ) -> None:
         self._runtime = runtime
         self._writer = writer
         self._sources = sources
         self._cache = cache
         self._ensure_quarantine = ensure_quarantine
+        self._ensure_emitted = ensure_emitted
+        self._topics = topics
+        self._access = access
         self._fates: dict[str, Mapping[str, int]] = {}  # counts of input rows by outcome, by attempt
 
     def check_sources(self, work: ChunkWork) -> None:
-        """Re-stat every pinned file this chunk reads."""
+        """Look again at every pinned file and topic that this chunk reads."""
         files = list_pinned_files(work.manifest, work.parts, work.chunk.partitions)
         if problems := self._sources.verify(files):
             raise build_source_changed(work, len(files), problems)
+        for pin in work.manifest.inputs:
+            if pin.topic is not None and self._topics is not None:
+                wanted = rule_of_pin(pin, work.manifest.target.grain).list_reads(work.chunk.partitions)
+                ranges = list_ranges(pin, work.parts, wanted)
+                if changes := self._topics.find_changes(pin.topic, ranges):
+                    raise build_topic_changed(work, pin, ranges, changes)
 
     def append(self, work: ChunkWork) -> None:
         """Compute the chunk and append it once, marked with the attempt; its Spark jobs run in a group of that name."""
@@ -70,35 +90,65 @@ class SparkChunkEngine:
         session.sparkContext.setJobGroup(work.attempt, f"chunk {work.chunk.chunk_id}", interruptOnCancel=True)
         if self._runtime.pool is not None:
             session.sparkContext.setLocalProperty("spark.scheduler.pool", self._runtime.pool)
-        aside = TransformQuarantine(work.manifest)
-        output = self._compute_output(work, aside)
+        aside, emitted = TransformQuarantine(work.manifest), EmittedRows(work)
+        prior = PriorRows(work.manifest.target.table)
+        output = self._compute_output(work, aside, emitted, prior=prior)
         # quarantine first, so that every row is accounted for once the output lands
-        self._fates[work.attempt] = self._translate_errors(
-            work, partial(write_quarantine, session, self._writer, work, aside, self._ensure_quarantine)
+        fates = self._translate_errors(
+            work,
+            partial(write_quarantine, session, self._writer, work, aside, self._ensure_quarantine, self._access),
         )
+        sent = self._translate_errors(
+            work, partial(write_emitted, session, self._writer, emitted, self._ensure_emitted)
+        )
+        self._fates[work.attempt] = {**fates, **sent}
         failpoint("stage.before_commit")
+        started = time.monotonic()
         table, mark = work.manifest.target.staging.table, ("errata.attempt", work.attempt)
         properties = {"errata.run": work.run_id}
         self._translate_errors(
             work, partial(self._writer.append, output, table, run_branch(work.run_id), mark, properties)
         )
+        self._fates[work.attempt] = {
+            **self._fates[work.attempt],
+            **prior.count(),
+            "write_ms": round(1000 * (time.monotonic() - started)),
+        }
         failpoint("stage.after_commit")
 
     def _compute_output(
-        self, work: ChunkWork, aside: TransformQuarantine | None = None, spread: int | None = None
+        self,
+        work: ChunkWork,
+        aside: TransformQuarantine | None = None,
+        emitted: EmittedRows | None = None,
+        spread: int | None = None,
+        prior: PriorRows | None = None,
     ) -> DataFrame:
         manifest = work.manifest
         if manifest.restored is not None:
-            return read_restored_rows(self._runtime.session, manifest, manifest.restored, work.chunk.partitions)
+            session, partitions = self._runtime.session, work.chunk.partitions
+            access = self._access.for_list(manifest.erasure)
+            return read_restored_rows(session, manifest, manifest.restored, work.parts, partitions, access)
         code = manifest.code
         content = work.parts[code.zip_digest]
         build = self._translate_errors(
             work, partial(load_transform, content, code.zip_digest, code.call, self._cache), calls_transform=True
         )
-        inputs = read_input_frames(self._runtime.session, manifest, work.parts, work.chunk.partitions, work.earlier)
+        inputs = read_input_frames(
+            self._runtime.session, manifest, work.parts, work.chunk.partitions, work.earlier, self._access
+        )
         if spread is not None:
             inputs = {name: rows.repartition(spread) for name, rows in inputs.items()}
-        context = build_context(work, aside or TransformQuarantine(manifest), deterministic_id, stamp)
+        partitions, target = work.chunk.partitions, manifest.target
+        context = build_context(
+            work,
+            aside or TransformQuarantine(manifest),
+            emitted or EmittedRows(work),
+            deterministic_id,
+            stamp,
+            recorded=partial(read_recorded, self._runtime.session, manifest, partitions, self._access, spread),
+            cut=lambda frame: frame.where(in_scope(target, partitions)),
+        )
         frame = self._translate_errors(work, partial(_call_transform, build, context, inputs), calls_transform=True)
         pickle_by_value()
         lineage = build_lineage(work)
@@ -106,16 +156,21 @@ class SparkChunkEngine:
         frame, leave_out = stamp(frame, wanted), manifest.has_override("schema")
         if manifest.publish.merge is None:
             return conform_output(frame, manifest.target, may_leave_out=leave_out)
-        return self._merge_output(work, frame, may_leave_out=leave_out)
+        return self._merge_output(work, frame, prior, may_leave_out=leave_out)
 
-    def _merge_output(self, work: ChunkWork, frame: DataFrame, *, may_leave_out: bool) -> DataFrame:
-        """The rows of the base snapshot in these partitions, with the transform's rows merged in."""
+    def _merge_output(
+        self, work: ChunkWork, frame: DataFrame, counted: PriorRows | None, *, may_leave_out: bool
+    ) -> DataFrame:
+        """The rows of the base snapshot in these partitions, with the transform's rows merged in.
+
+        Those of erased subjects are not there any more.
+        """
         target, merge = work.manifest.target, work.manifest.publish.merge or Merge()
         changes = self._translate_errors(work, partial(mark_deletions, frame, merge))
         markers = [name for name in changes.columns if name in merge.markers and name not in target.columns]
         changes = conform_output(changes.drop(*markers), target, may_leave_out=may_leave_out, beside=(DELETED,))
         partitions = work.chunk.partitions
-        prior = read_partitions(self._runtime.session, target, target.base_snapshot_id, partitions)
+        prior = read_prior_rows(self._runtime.session, work.manifest, partitions, self._access, counted)
         return merge_rows(prior, changes, target, merge.version, partitions, work.manifest.classified)
 
     def explain(self, work: ChunkWork, error: Exception) -> ErrataError:
@@ -156,7 +211,10 @@ class SparkChunkEngine:
             text = partition_name(target).alias("partition")
             counted = self._translate_errors(work, output.groupBy(text).count().collect)
             rows = {row["partition"]: int(row["count"]) for row in counted}
-            yield SparkMeasurer(session, work.parts.__getitem__, unwritten={TRIAL: output}), rows
+            yield (
+                SparkMeasurer(session, work.parts.__getitem__, unwritten={TRIAL: output}, access=self._access),
+                rows,
+            )
         finally:
             output.unpersist()
 

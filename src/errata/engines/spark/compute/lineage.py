@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from errata.model.context import Context
 from errata.model.graph.read_rule import rule_of_pin
-from errata.model.manifest import InputPin
+from errata.model.kafka.outgoing import identify_input
 from errata.model.partition import end_of, sort_oldest_first, start_of
-from errata.model.product.sinks import drop_emitted
 from errata.ports.compute import ChunkWork
 
 if TYPE_CHECKING:
@@ -20,10 +19,13 @@ if TYPE_CHECKING:
 def build_context(
     work: ChunkWork,
     quarantine: Callable[..., Any],
+    emit: Callable[..., Any],
     deterministic_id: Callable[..., Any],
     stamp: Callable[..., Any],
+    recorded: Callable[[], Any] | None = None,
+    cut: Callable[[Any], Any] | None = None,
 ) -> Context:
-    """The context passed to the transform; the three functions work on the frames of the engine."""
+    """The context passed to the transform; the functions work on the frames of the engine."""
     manifest, grain = work.manifest, work.manifest.target.grain
     partitions = sort_oldest_first(grain, work.chunk.partitions)
     timed = [name for name in partitions if grain.is_time and name != "null"]
@@ -41,14 +43,17 @@ def build_context(
         _deterministic_id=deterministic_id,
         _stamp=stamp,
         _quarantine=quarantine,
-        _emit=lambda sink, _rows: drop_emitted(manifest.sinks, sink, work.mode),
+        _emit=emit,
+        reconstruction=manifest.reconstruct,
+        _recorded=recorded,
+        _cut=cut,
     )
 
 
 def build_lineage(work: ChunkWork) -> dict[str, str | None]:
     """Values of all lineage columns for the rows of one chunk."""
     manifest, chunk = work.manifest, work.chunk
-    pinned = [(pin, version) for pin in manifest.inputs if (version := _identify(pin))]
+    pinned = [(pin, version) for pin in manifest.inputs if (version := identify_input(pin))]
     grain = manifest.target.grain
     # texts of different grains sort in time order too, because a coarser one is the beginning of a finer one
     read = {name for pin in manifest.inputs for name in rule_of_pin(pin, grain).list_reads(chunk.partitions)}
@@ -71,11 +76,6 @@ def build_lineage(work: ChunkWork) -> dict[str, str | None]:
         # the run's clock where no attempt began, so that a trial computed twice is the same
         "produced_at": work.started_at or manifest.as_of,
     }
-
-
-def _identify(pin: InputPin) -> str | None:
-    """The exact state of an input: a snapshot, or the digest of the list of its files, which the ledger keeps."""
-    return pin.snapshot_id or (f"files:{pin.files_part}" if pin.files_part else None)
 
 
 def stamp(frame: DataFrame, values: Mapping[str, str | None]) -> DataFrame:

@@ -1,20 +1,21 @@
-"""Distributions of column values before and after, in one aggregate over both sides. Read-only.
+"""Distributions of column values before and after, in one aggregate over both sides (two on Spark 4.0). Read-only.
 
 Minimum, maximum, quantiles and frequent values are values of rows, so they are omitted for classified columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import Column, Row
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 from pyspark.sql import types as T  # noqa: N812
 
 from errata.engines.spark.diff.pairs import AFTER, BEFORE, SIDE, Pairs
 from errata.engines.spark.diff.values import to_plain_value
+from errata.engines.spark.versions import has_top_k
 from errata.model.diff import QUANTILES, Distribution, Profile, TopValue
 from errata.model.partition_sql import quoted
 
@@ -34,9 +35,14 @@ def profile_columns(pairs: Pairs, partitions: Sequence[str], columns: Sequence[s
     named = [F.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(chosen)]
     rows = pairs.union_sides(partitions, named)
     aggregates = [F.count("*").alias("rows")]
+    with_top = has_top_k(rows.sparkSession)
     for n, name in enumerate(chosen):
-        aggregates += _build_aggregates(n, kinds[name])
-    sides = {row[SIDE]: row for row in rows.groupBy(SIDE).agg(*aggregates).collect()}
+        aggregates += _build_aggregates(n, kinds[name], with_top=with_top)
+    sides = {row[SIDE]: row.asDict() for row in rows.groupBy(SIDE).agg(*aggregates).collect()}
+    if not with_top:
+        _add_counted_values(
+            sides, rows, {n: pairs.kinds[name] for n, name in enumerate(chosen) if kinds[name] == "text"}
+        )
     found = {}
     for n, name in enumerate(chosen):
         before, after = (_build_profile(sides.get(side), n, kinds[name]) for side in (BEFORE, AFTER))
@@ -56,7 +62,7 @@ def _classify_column(kind: T.DataType) -> str:
             return "other"
 
 
-def _build_aggregates(n: int, kind: str) -> list[Column]:
+def _build_aggregates(n: int, kind: str, *, with_top: bool) -> list[Column]:
     value = F.col(f"c{n}")
     found = [F.count_if(value.isNull()).alias(f"nulls{n}")]
     if kind in ("number", "time"):
@@ -66,14 +72,30 @@ def _build_aggregates(n: int, kind: str) -> list[Column]:
         found += [F.avg(value).alias(f"mean{n}"), F.percentile_approx(value, points, _ACCURACY).alias(f"points{n}")]
     if kind == "text":
         found.append(F.approx_count_distinct(value).alias(f"distinct{n}"))
-        found.append(F.expr(f"approx_top_k(c{n}, {TOP}, {_TRACKED})").alias(f"top{n}"))
+        if with_top:
+            found.append(F.expr(f"approx_top_k(c{n}, {TOP}, {_TRACKED})").alias(f"top{n}"))
     return found
 
 
-def _build_profile(row: Row | None, n: int, kind: str) -> Profile:
-    if row is None:
+def _add_counted_values(
+    sides: Mapping[str, dict[str, Any]], rows: DataFrame, columns: Mapping[int, T.DataType]
+) -> None:
+    """Add the frequent values of these columns, counted in one more aggregate, where Spark has no ``approx_top_k``."""
+    if not columns:
+        return
+    values = F.array(*(F.struct(F.lit(n).alias("n"), F.col(f"c{n}").cast("string").alias("item")) for n in columns))
+    single = rows.select(SIDE, F.explode(values).alias("value")).select(SIDE, "value.n", "value.item")
+    counted = single.where("item IS NOT NULL").groupBy(SIDE, "n", "item").agg(F.count("*").alias("count"))
+    frequent = Window.partitionBy(SIDE, "n").orderBy(F.col("count").desc(), "item")
+    top = counted.withColumn("place", F.row_number().over(frequent)).where(F.col("place") <= TOP)
+    for row in top.orderBy(SIDE, "n", "place").collect():
+        item = row["item"] == "true" if isinstance(columns[row["n"]], T.BooleanType) else row["item"]
+        sides[row[SIDE]].setdefault(f"top{row['n']}", []).append({"item": item, "count": row["count"]})
+
+
+def _build_profile(found: Mapping[str, Any] | None, n: int, kind: str) -> Profile:
+    if found is None:
         return Profile(0, 0)
-    found = row.asDict()
     points = found.get(f"points{n}") or ()
     mean = found.get(f"mean{n}")
     return Profile(

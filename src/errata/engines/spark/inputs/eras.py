@@ -8,24 +8,46 @@ action.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
+from errata.engines.spark.inputs.access import NO_ACCESS, InputAccess
 from errata.engines.spark.inputs.exact_cast import is_changed
+from errata.engines.spark.inputs.protection import protect_rows
+from errata.engines.spark.inputs.recorded_rows import (
+    FIRST,
+    LAST,
+    LINE_COLUMNS,
+    add_spans,
+    cut_rows,
+    find_origin,
+    place_rows,
+)
 from errata.engines.spark.inputs.row_rules import CAST, DECISION_TYPE, ORIGIN, OUT, SOURCE, add_source, screen_rows
 from errata.engines.spark.inputs.source_files import FilesPart, add_partition_column, read_files, select_files
 from errata.errors import ManifestTampered
+from errata.model.kafka.declaration import RECORD_COLUMNS
 from errata.model.manifest import InputPin, SourceFile
 from errata.model.partition import WHOLE, Grain
 from errata.model.partition_sql import quoted
 from errata.model.product.eras import ColumnSource, Era, eras_or_default, find_matching_eras, resolve_columns
+from errata.model.product.input_policy import TEXT_MASKS
 from errata.model.types import normalize_type, to_spark_type
+from errata.ports.measure import LISTED
+
+_EVENT_TIME = "__errata_event_time"
 
 
 def read_files_by_era(
-    session: SparkSession, pin: InputPin, part: FilesPart, partitions: Sequence[str], grain: Grain, kind: str
+    session: SparkSession,
+    pin: InputPin,
+    part: FilesPart,
+    partitions: Sequence[str],
+    grain: Grain,
+    kind: str,
+    access: InputAccess = NO_ACCESS,
 ) -> DataFrame:
     """The files of these partitions, one read per era and schema."""
     groups: dict[tuple[str, int], dict[str, list[SourceFile]]] = {}
@@ -40,19 +62,70 @@ def read_files_by_era(
         rows = read_files(
             session, pin, sorted({file.path for files in found.values() for file in files}), _to_ddl(schema)
         )
-        rows = add_source(rows, F.col("_metadata.file_path"))
+        rows = rows.withColumn(ORIGIN, find_origin(pin, schema))
+        if pin.recording is not None:
+            shapes.append(_adapt_recorded(rows, pin, eras[name], schema, found, grain, kind, access))
+            continue
         placed = add_partition_column(rows, pin, {key: tuple(files) for key, files in found.items()}, grain, kind)
-        shapes.append(_adapt_rows(placed, pin, eras[name], schema))
-    return _union_shapes(session, pin, shapes)
+        shapes.append(_adapt_protected(placed, pin, eras[name], schema, access))
+    every = _union_shapes(session, pin, shapes)
+    is_cut = pin.recording is not None and pin.partition is not None
+    return cut_rows(every, pin, kind, grain, partitions) if is_cut else every
+
+
+def _adapt_recorded(
+    rows: DataFrame,
+    pin: InputPin,
+    era: Era,
+    schema: Mapping[str, str],
+    found: Mapping[str, Sequence[SourceFile]],
+    grain: Grain,
+    kind: str,
+    access: InputAccess,
+) -> DataFrame:
+    if pin.partition is None:
+        return _adapt_protected(rows, pin, era, schema, access)
+    files = list({file.path: file for listed in found.values() for file in listed}.values())
+    placed = add_spans(rows, pin, files, schema, kind, grain)
+    place = partial(place_rows, pin=pin, kind=kind, grain=grain)
+    return _adapt_protected(placed, pin, era, schema, access, place)
+
+
+def _adapt_protected(
+    rows: DataFrame,
+    pin: InputPin,
+    era: Era,
+    schema: Mapping[str, str],
+    access: InputAccess,
+    place: Callable[[DataFrame], DataFrame] = lambda rows: rows,
+) -> DataFrame:
+    """Rows in the transform's columns; what nobody may see is masked before the source row is copied."""
+    safe = protect_rows(rows, pin, access, find_source_names(era))
+    return adapt_rows(add_source(safe, tuple(schema)), pin, era, describe_masked(pin, era, schema), place)
+
+
+def find_source_names(era: Era) -> dict[str, str]:
+    """Declared column → column of the source, for columns that an era renames."""
+    return {new: old for old, new in era.rename.items()}
+
+
+def describe_masked(pin: InputPin, era: Era, schema: Mapping[str, str]) -> Mapping[str, str]:
+    """The schema of an era's rows after masking: most masks turn a value into text."""
+    named = find_source_names(era)
+    masked = {named.get(name, name): "string" for name, how in pin.masks.items() if how in TEXT_MASKS}
+    return {name: masked.get(name, kind) for name, kind in schema.items()}
 
 
 def read_table_by_era(
-    pin: InputPin, read: Callable[[Sequence[str]], DataFrame], partitions: Sequence[str]
+    pin: InputPin,
+    read: Callable[[Sequence[str]], DataFrame],
+    partitions: Sequence[str],
+    access: InputAccess = NO_ACCESS,
 ) -> DataFrame:
     """A table's partitions, one read per era; ``read`` reads the given partitions of the pinned snapshot."""
     origin = F.lit(f"{pin.location}@{pin.snapshot_id}")
     if not pin.columns:
-        return screen_rows(add_source(read(partitions), origin), pin)
+        return screen_rows(add_source(protect_rows(read(partitions), pin, access)).withColumn(ORIGIN, origin), pin)
     schema = _select_readable(pin.schemas[0])
     eras = {era.name: era for era in eras_or_default(pin.eras)}
     groups: dict[str, list[str]] = {}
@@ -64,7 +137,8 @@ def read_table_by_era(
     if not groups:  # no partition is requested; any era that the plan has checked gives the right columns
         groups[next((name for found in pin.era_of.values() for name in found), next(iter(eras)))] = []
     shapes = [
-        _adapt_rows(add_source(read(names), origin), pin, eras[era], schema) for era, names in sorted(groups.items())
+        _adapt_protected(read(names).withColumn(ORIGIN, origin), pin, eras[era], schema, access)
+        for era, names in sorted(groups.items())
     ]
     return _union_shapes(None, pin, shapes)
 
@@ -92,17 +166,41 @@ def _to_ddl(schema: Mapping[str, str]) -> str:
     return ", ".join(f"{quoted(name)} {to_spark_type(kind)}" for name, kind in schema.items())
 
 
-def _adapt_rows(rows: DataFrame, pin: InputPin, era: Era, schema: Mapping[str, str]) -> DataFrame:
+def adapt_rows(
+    rows: DataFrame,
+    pin: InputPin,
+    era: Era,
+    schema: Mapping[str, str],
+    place: Callable[[DataFrame], DataFrame] = lambda rows: rows,
+    broken: Column | None = None,
+) -> DataFrame:
+    """Rows in the transform's columns, each with its outcome; ``broken`` says why a row as a whole cannot be read."""
     from_path = pin.partition if pin.kind == "files" else None
     deliveries = resolve_columns(era, pin.columns, schema, from_path)
     if wrong := [one.problem for one in deliveries if one.problem]:
         raise ManifestTampered(f"input {pin.name}, era {era.name}: column {wrong[0]}; the plan proved otherwise")
-    values = {one.column: _deliver_value(one) for one in deliveries}
+    values = {one.column: deliver_value(one) for one in deliveries}
+    if broken is not None and pin.partition is not None:
+        # a generator, as for the value itself: a filter would read the time again for each of its ends
+        rows = rows.withColumn(_EVENT_TIME, F.explode(F.array(values[pin.partition])))
+        values[pin.partition] = F.col(_EVENT_TIME)
+    # what Kafka keeps beside a value is valid text, and need not be read where no transform asks for it
+    checked = [one for one in deliveries if broken is None or one.column not in RECORD_COLUMNS]
+    failed = find_cast_failure(checked, values)
+    if broken is not None and pin.partition is not None:
+        event_time = values[pin.partition]
+        failed = F.coalesce(broken, failed, F.when(event_time.isNull(), F.lit(f"{pin.partition} is missing")))
+        # a record without an event time is quarantined, and counts for the partition of its record time
+        known = F.col("kafka_timestamp").cast(to_spark_type(pin.columns[pin.partition]))
+        values[pin.partition] = F.coalesce(event_time, known)
     ordered = [values.get(name, F.col(quoted(name))).alias(name) for name in pin.columns]
-    return screen_rows(rows.select(*ordered, _find_cast_failure(deliveries).alias(CAST), ORIGIN, SOURCE), pin)
+    beside = [name for name in (*LINE_COLUMNS, FIRST, LAST, LISTED) if name in rows.columns]
+    adapted = rows.select(*ordered, failed.alias(CAST), ORIGIN, SOURCE, *beside)
+    return screen_rows(place(adapted), pin)
 
 
-def _deliver_value(one: ColumnSource) -> Column:
+def deliver_value(one: ColumnSource) -> Column:
+    """The value of one declared column, cast to its type; NULL where the cast fails."""
     kind = to_spark_type(one.kind)
     if one.source is None:
         return F.lit(one.default).cast(kind)
@@ -112,12 +210,16 @@ def _deliver_value(one: ColumnSource) -> Column:
     return value.try_cast(kind) if one.needs_cast else value.cast(kind)
 
 
-def _find_cast_failure(deliveries: Sequence[ColumnSource]) -> Column:
-    """The reason for the first column whose value cannot be converted; NULL if all can."""
+def find_cast_failure(deliveries: Sequence[ColumnSource], values: Mapping[str, Column] | None = None) -> Column:
+    """The reason for the first column whose value cannot be converted; NULL if all can.
+
+    ``values`` are the converted columns, where they are known already.
+    """
     terms = []
     for one in deliveries:
         if one.needs_cast:
-            lost = is_changed(F.col(quoted(str(one.source))), str(one.found), _deliver_value(one), one.kind)
+            value = deliver_value(one) if values is None else values[one.column]
+            lost = is_changed(F.col(quoted(str(one.source))), str(one.found), value, one.kind)
             terms.append(F.when(lost, F.lit(f"cast {one.column}")))
         elif one.source is not None and one.found == "string":
             terms.append(F.when(~F.is_valid_utf8(F.col(quoted(one.source))), F.lit(f"text {one.column}")))

@@ -45,7 +45,10 @@ def _is_text_changed(source: Column, value: Column, wanted: str) -> Column:
     blank = "[ ]*" if name in _PADDED_TYPES else ""
     malformed = ~source.rlike(rf"\A{blank}(?:{form}){blank}\z")
     if name == "decimal":
-        return malformed | (_count_decimal_places(source) > F.lit(int(wanted.rstrip(")").rpartition(",")[2])))
+        places = int(wanted.rstrip(")").rpartition(",")[2])
+        # one pattern decides about almost every number; the others need the exponent and zeros at the end
+        is_plain = source.rlike(rf"\A[+-]?[0-9]+(?:\.[0-9]{{0,{places}}})?\z")
+        return ~is_plain & (malformed | (_count_decimal_places(source) > F.lit(places)))
     if name in _BINARY_DIGITS:
         return malformed | ~_is_text_kept(source, value, name)
     return malformed

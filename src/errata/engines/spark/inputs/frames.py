@@ -2,8 +2,8 @@
 
 Tables are read at their snapshot. Files are read by path and never listed; a missing file is an error that names it.
 The caller must check before a chunk runs that a file is still the planned one (size, version). If an input declares
-columns, each era is read separately and adapted; rows removed by row rules are not in the frame, but
-:func:`read_screened` returns them with the reason.
+columns, each era is read separately and adapted; rows removed by row rules, and those of erased subjects, are not in
+the frame, but :func:`read_screened` returns them with the reason.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.engines.spark.columns import in_partitions, in_scope
+from errata.engines.spark.inputs.access import NO_ACCESS, InputAccess
+from errata.engines.spark.inputs.change_rows import ChangeLog, screen_change_log
 from errata.engines.spark.inputs.eras import read_files_by_era, read_table_by_era
-from errata.engines.spark.inputs.row_rules import add_source, screen_rows, select_used
+from errata.engines.spark.inputs.protection import drop_listed, protect_rows
+from errata.engines.spark.inputs.recorded_records import read_recorded_records
+from errata.engines.spark.inputs.row_rules import ORIGIN, add_source, screen_rows, select_used
 from errata.engines.spark.inputs.source_files import (
     FilesPart,
     add_partition_column,
@@ -26,9 +30,10 @@ from errata.engines.spark.inputs.source_files import (
     read_files,
     select_files,
 )
+from errata.engines.spark.inputs.topic_records import list_ranges, read_records, screen_records
 from errata.errors import ChunkError, EngineError, ErrataError, RunExpired
 from errata.model.graph.read_rule import rule_of_pin
-from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin
+from errata.model.manifest import InputPin, Manifest, SourceFile, TargetPin, find_transactions_pin
 from errata.model.partition import Grain
 from errata.model.partition_sql import quote_table
 from errata.model.pinned_snapshots import refuse_open_pin
@@ -46,6 +51,7 @@ def read_input_frames(
     parts: Mapping[str, bytes],
     partitions: Sequence[str],
     earlier: Mapping[str, str] | None = None,
+    access: InputAccess = NO_ACCESS,
 ) -> dict[str, DataFrame]:
     """All inputs needed to compute these partitions, including look-back and look-ahead; reference data is read whole.
 
@@ -53,15 +59,18 @@ def read_input_frames(
     partitions that this run has staged to their snapshots.
     """
     grain, kind = manifest.target.grain, manifest.target.column_type
-    found = {}
+    access, found = access.for_list(manifest.erasure), {}
     for pin in manifest.inputs:
         rule = rule_of_pin(pin, grain)
         wanted = rule.list_reads(partitions)
         if pin.own:
             before = [name for name in wanted if name not in set(partitions)]
-            found[pin.name] = read_own_frame(session, manifest, pin, before, earlier or {})
-        else:
-            found[pin.name] = read_input_frame(session, pin, parts, wanted, rule.input_grain, kind)
+            rows = read_own_frame(session, manifest, pin, before, earlier or {})
+            found[pin.name] = drop_listed(rows, pin.subjects, access) if pin.subjects else rows
+        elif pin.transactions_of is None:
+            found[pin.name] = read_input_frame(
+                session, pin, parts, wanted, rule.input_grain, kind, access, manifest.inputs
+            )
     return found
 
 
@@ -124,7 +133,8 @@ def list_pinned_files(manifest: Manifest, parts: Mapping[str, bytes], partitions
     for pin in manifest.inputs:
         if pin.kind == "files":
             wanted = rule_of_pin(pin, manifest.target.grain).list_reads(partitions)
-            listed = select_files(pin, load_files_part(pin, parts), wanted)
+            part = load_files_part(pin, parts)
+            listed = part if pin.is_message_log else select_files(pin, part, wanted)
             found |= {file.path: file for files in listed.values() for file in files}
     return [found[path] for path in sorted(found)]
 
@@ -136,14 +146,19 @@ def read_input_frame(
     partitions: Sequence[str],
     grain: Grain,
     target_type: str,
+    access: InputAccess = NO_ACCESS,
+    inputs: Sequence[InputPin] = (),
 ) -> DataFrame:
-    """One input cut to exactly these partitions; an input without a partition column is read whole."""
+    """One input cut to exactly these partitions; an input without a partition column is read whole.
+
+    ``inputs`` are all of the manifest's: a change log is read together with the ends of its transactions.
+    """
     if pin.is_screened:
-        return select_used(read_screened(session, pin, parts, partitions, grain, target_type))
+        return select_used(read_screened(session, pin, parts, partitions, grain, target_type, access, inputs))
     if pin.kind == "table":
         return _read_table(session, pin, partitions, grain, pin.column_type or target_type)
     return _read_pinned_files(
-        session, pin, load_files_part(pin, parts), partitions, grain, pin.column_type or target_type
+        session, pin, load_files_part(pin, parts), partitions, grain, pin.column_type or target_type, access
     )
 
 
@@ -154,15 +169,27 @@ def read_screened(
     partitions: Sequence[str],
     grain: Grain,
     target_type: str,
+    access: InputAccess = NO_ACCESS,
+    inputs: Sequence[InputPin] = (),
 ) -> DataFrame:
     """Every row of an input in the transform's columns, with its outcome: used, or removed and why."""
     kind = pin.column_type or target_type
+    if pin.log is not None:
+        log = ChangeLog(pin, find_transactions_pin(pin, inputs), parts)
+        return screen_change_log(log.read_changes(session, access.clusters), pin, partitions, grain, kind, access)
+    if pin.topic is not None:
+        records = read_records(session, pin.topic, list_ranges(pin, parts, partitions), access.clusters)
+        return screen_records(records, pin, partitions, grain, kind, access)
     if pin.kind == "table":
-        return read_table_by_era(pin, partial(_read_table, session, pin, grain=grain, kind=kind), partitions)
+        return read_table_by_era(pin, partial(_read_table, session, pin, grain=grain, kind=kind), partitions, access)
     part = load_files_part(pin, parts)
+    if pin.value is not None:
+        return screen_records(
+            read_recorded_records(session, pin, part, partitions), pin, partitions, grain, kind, access
+        )
     if pin.columns:
-        return read_files_by_era(session, pin, part, partitions, grain, kind)
-    return screen_rows(_read_pinned_files(session, pin, part, partitions, grain, kind), pin)
+        return read_files_by_era(session, pin, part, partitions, grain, kind, access)
+    return screen_rows(_read_pinned_files(session, pin, part, partitions, grain, kind, access), pin)
 
 
 def _read_table(session: SparkSession, pin: InputPin, partitions: Sequence[str], grain: Grain, kind: str) -> DataFrame:
@@ -208,11 +235,17 @@ def _build_read_error(table: str, snapshot_id: str | None, error: Exception) -> 
 
 
 def _read_pinned_files(
-    session: SparkSession, pin: InputPin, part: FilesPart, partitions: Sequence[str], grain: Grain, column_type: str
+    session: SparkSession,
+    pin: InputPin,
+    part: FilesPart,
+    partitions: Sequence[str],
+    grain: Grain,
+    column_type: str,
+    access: InputAccess,
 ) -> DataFrame:
     wanted = select_files(pin, part, partitions)
     if paths := sorted({file.path for files in wanted.values() for file in files}):
-        return _read_with_partition(session, pin, paths, wanted if pin.partition else {}, grain, column_type)
+        return _read_with_partition(session, pin, paths, wanted if pin.partition else {}, grain, column_type, access)
     known = next((file.path for files in part.values() for file in files), None)
     if known is None:
         raise ChunkError(
@@ -220,13 +253,23 @@ def _read_pinned_files(
             hint="an input needs at least one file somewhere in its range",
             input=pin.name,
         )
-    return session.createDataFrame([], _read_with_partition(session, pin, [known], {}, grain, column_type).schema)
+    empty = _read_with_partition(session, pin, [known], {}, grain, column_type, access)
+    return session.createDataFrame([], empty.schema)
 
 
 def _read_with_partition(
-    session: SparkSession, pin: InputPin, paths: Sequence[str], part: FilesPart, grain: Grain, column_type: str
+    session: SparkSession,
+    pin: InputPin,
+    paths: Sequence[str],
+    part: FilesPart,
+    grain: Grain,
+    column_type: str,
+    access: InputAccess,
 ) -> DataFrame:
     rows = read_files(session, pin, paths)
-    if pin.row_rules:
-        rows = add_source(rows, F.col("_metadata.file_path"))
-    return add_partition_column(rows, pin, part, grain, column_type)
+    if not pin.is_screened:
+        return add_partition_column(rows, pin, part, grain, column_type)
+    names = rows.columns
+    # origin and partition first: they come from the path, which only rows as they are read have
+    placed = add_partition_column(rows.withColumn(ORIGIN, F.col("_metadata.file_path")), pin, part, grain, column_type)
+    return add_source(protect_rows(placed, pin, access), names)

@@ -12,7 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 
 from errata.engines.spark.columns import in_scope
 from errata.engines.spark.diff.differ import compare_snapshots
+from errata.engines.spark.inputs.access import NO_ACCESS, InputAccess
 from errata.engines.spark.inputs.frames import add_later_columns, read_input_frame, read_partitions, read_snapshot
+from errata.engines.spark.inputs.protection import mark_subjects
 from errata.engines.spark.measure.aggregates import (
     PartitionGrouping,
     digest_partitions,
@@ -25,7 +27,7 @@ from errata.engines.spark.measure.row_accounts import measure_accounts
 from errata.engines.spark.measure.shares import measure_shares
 from errata.model.diff import Diff
 from errata.model.graph.read_rule import ReadRule, rule_of_pin
-from errata.model.manifest import InputPin, Manifest, TargetPin
+from errata.model.manifest import InputPin, Manifest, TargetPin, list_read_parts
 from errata.model.partition import Grain
 from errata.model.product import READ_AT_ITS_TIME
 from errata.model.rebase import Rebase, split_by_rebase
@@ -55,7 +57,7 @@ class SparkMeasurer:
 
     With ``files_of``, a scan that only counts rows is answered from table metadata if that is exact. ``unwritten`` maps
     names to rows that are in no table, such as a trial's output, to be read like snapshots. ``pool`` is the scheduler
-    pool of the scans of a plan.
+    pool of the scans of a plan; ``access`` says how inputs are reached.
     """
 
     def __init__(
@@ -65,12 +67,14 @@ class SparkMeasurer:
         files_of: FilesOf | None = None,
         unwritten: Mapping[str, DataFrame] | None = None,
         pool: str | None = None,
+        access: InputAccess = NO_ACCESS,
     ) -> None:
         self._session = session
         self._pool = pool
         self._part = part
         self._files_of = files_of
         self._unwritten = unwritten or {}
+        self._access = access
 
     def measure(
         self,
@@ -92,9 +96,9 @@ class SparkMeasurer:
         for piece in alike:
             for pin in piece.inputs:
                 # an input that is read whole is measured once, as planned
-                if pin.is_screened and (piece.partitions if pin.partition else piece is alike[0]):
-                    parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
-                    found += measure_accounts(self._session, piece, pin, parts)
+                if pin.is_counted and (piece.partitions if pin.partition else piece is alike[0]):
+                    parts = {digest: self._part(digest) for digest in list_read_parts(pin, piece.inputs)}
+                    found += measure_accounts(self._session, piece, pin, parts, self._access)
         return tuple(found)
 
     def _measure_scan(
@@ -113,6 +117,8 @@ class SparkMeasurer:
             return counted
         else:
             rows = self._target(_select_pin(scan, manifest), snapshots[scan.scope], partitions)
+        if scan.subjects:
+            rows = mark_subjects(rows, scan.subjects, self._access.for_list(manifest.erasure))
         found: list[Measurement] = []
         by = PartitionGrouping(column, kind, manifest.target.grain, stored) if column else None
         if by is not None:
@@ -213,9 +219,12 @@ class SparkMeasurer:
         return _union_rows(rows)
 
     def _pinned(self, manifest: Manifest, pin: InputPin, rule: ReadRule) -> DataFrame:
-        parts = {pin.files_part: self._part(pin.files_part)} if pin.files_part else {}
+        parts = {digest: self._part(digest) for digest in list_read_parts(pin, manifest.inputs)}
         wanted = rule.list_reads(manifest.partitions)
-        return read_input_frame(self._session, pin, parts, wanted, rule.input_grain, manifest.target.column_type)
+        kind = manifest.target.column_type
+        access = self._access.for_list(manifest.erasure)
+        inputs = manifest.inputs
+        return read_input_frame(self._session, pin, parts, wanted, rule.input_grain, kind, access, inputs)
 
 
 def _find_pin(manifest: Manifest, name: str) -> InputPin:

@@ -7,24 +7,29 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
+from errata.engines.spark.inputs.access import InputAccess
 from errata.engines.spark.inputs.frames import read_screened
 from errata.engines.spark.inputs.row_rules import OUT
 from errata.engines.spark.measure.aggregates import PartitionGrouping, translate_spark_errors
 from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest
 from errata.model.partition import WHOLE
+from errata.model.product.eras import SUPPRESS
+from errata.model.product.erasure import ERASED
 from errata.ports.measure import ROWS_IN, ROWS_USED, Measurement, input_scope, taken_out_measure
 
 
 def measure_accounts(
-    session: SparkSession, manifest: Manifest, pin: InputPin, parts: Mapping[str, bytes]
+    session: SparkSession, manifest: Manifest, pin: InputPin, parts: Mapping[str, bytes], access: InputAccess
 ) -> list[Measurement]:
     """Rows in, rows used, and rows removed by each rule, per partition of the run, including zeros."""
     grain, scope = manifest.target.grain, input_scope(pin.name)
     kind = pin.column_type or manifest.target.column_type
     rule = rule_of_pin(pin, grain).without_look
     with translate_spark_errors(scope):
-        rows = read_screened(session, pin, parts, rule.list_reads(manifest.partitions), rule.input_grain, kind)
+        names = rule.list_reads(manifest.partitions)
+        listed = access.for_list(manifest.erasure)
+        rows = read_screened(session, pin, parts, names, rule.input_grain, kind, listed, manifest.inputs)
         fate = (F.col(OUT)["action"].alias("action"), F.col(OUT)["reason"].alias("reason"))
         if pin.partition is None:
             named = rows.groupBy(*fate).count().withColumn("partition", F.lit(WHOLE))
@@ -47,6 +52,7 @@ def _build_measurements(
     counts = {(action, reason): count for action, reason, count in found}
     # list rules that removed nothing too, so that a missing number is noticed
     rules = {(rule.action, rule.name) for rule in pin.row_rules} | {fate for fate in counts if fate != (None, None)}
+    rules |= {(SUPPRESS, ERASED)} if pin.subjects else set()
     numbers = {ROWS_IN: sum(counts.values()), ROWS_USED: counts.get((None, None), 0)}
     for action, reason in sorted((str(action), str(reason)) for action, reason in rules):
         numbers[taken_out_measure(action, reason)] = counts.get((action, reason), 0)

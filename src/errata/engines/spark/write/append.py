@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from errata.engines.iceberg.commits.java import JavaIceberg
 from errata.engines.iceberg.commits.refs import append_written_files
+from errata.engines.spark.versions import add_row_lineage, build_write_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,7 +45,10 @@ class SparkWriter:
         session = rows.sparkSession._jsparkSession  # noqa: SLF001  there is no other way to name a session to Java
         self._java.find_class("org.apache.spark.sql.classic.SparkSession").setActiveSession(session)
         try:
-            rows.write.format("iceberg").options(**WRITE_OPTIONS).mode("append").save(name)
+            options = WRITE_OPTIONS | build_write_options(name)
+            format_version = int(self._java.find_class("org.apache.iceberg.TableUtil").formatVersion(handle))
+            rows = add_row_lineage(rows, format_version)
+            rows.write.format("iceberg").options(**options).mode("append").save(name)
             return append_written_files(self._java, table, branch, name, mark, dict(properties or {}))
         finally:
             bulk.closeWrite(handle, name)

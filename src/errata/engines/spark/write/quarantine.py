@@ -16,13 +16,15 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.engines.spark.columns import JSON_OPTIONS, in_partitions, partition_text
+from errata.engines.spark.inputs.access import Clusters, InputAccess
 from errata.engines.spark.inputs.frames import read_screened
 from errata.engines.spark.inputs.row_rules import ORIGIN, OUT, SOURCE, is_used, split_rows, to_row_struct
+from errata.engines.spark.inputs.topic_records import RecordCount, list_ranges, read_records, screen_records
 from errata.engines.spark.write.append import SparkWriter
 from errata.errors import TransformFailed
 from errata.model.graph.read_rule import rule_of_pin
 from errata.model.manifest import InputPin, Manifest, list_divisible_inputs
-from errata.model.partition import WHOLE
+from errata.model.partition import WHOLE, Grain
 from errata.model.product.eras import QUARANTINE, SUPPRESS
 from errata.model.refs import quarantine_table
 from errata.ports.compute import ChunkWork
@@ -72,19 +74,40 @@ def write_quarantine(
     work: ChunkWork,
     aside: TransformQuarantine,
     ensure: Callable[[str], None],
+    access: InputAccess,
 ) -> Mapping[str, int]:
-    """Append the quarantined rows; returns counts of rows read, used, quarantined and suppressed, by input."""
-    pieces = [*_iterate_screened(session, work), *_iterate_set_aside(work, aside)]
+    """Append the quarantined rows; returns counts of rows read, used, quarantined and suppressed, by input.
+
+    Raises ``SourceChanged`` if a topic did not return every record of its sealed offsets.
+    """
+    pieces = [
+        *_iterate_screened(session, work, access.for_list(work.manifest.erasure)),
+        *_iterate_set_aside(work, aside),
+    ]
     if not pieces:
         return {}
     table = quarantine_table(work.manifest.target.table, work.run_id)
     ensure(table)
     rows = reduce(DataFrame.unionAll, [piece.rows for piece in pieces])
     writer.append(rows, table, None, ("errata.attempt", work.attempt), {"errata.run": work.run_id})
-    found: dict[str, int] = {}
+    found = _count_log_records(session, work, access.clusters)
     for piece in pieces:
         for name, count in piece.seen.get.items():
             found[f"{name}:{piece.input}"] = found.get(f"{name}:{piece.input}", 0) + int(count or 0)
+        if piece.records is not None:
+            found |= {f"{name}:{piece.input}": count for name, count in piece.records.settle(work).items()}
+    return found
+
+
+def _count_log_records(session: SparkSession, work: ChunkWork, clusters: Clusters) -> dict[str, int]:
+    """Records of change logs in Kafka, and of the ends of their transactions, compared with the sealed offsets."""
+    found: dict[str, int] = {}
+    for pin in work.manifest.inputs:
+        if pin.topic is not None and pin.is_message_log:
+            ranges = list_ranges(pin, work.parts, ())
+            counted = RecordCount(pin.topic, ranges, Observation())
+            records = read_records(session, pin.topic, ranges, clusters)
+            found |= {f"{name}:{pin.name}": n for name, n in counted.count(records, work).items()}
     return found
 
 
@@ -93,16 +116,18 @@ class _QuarantineBatch:
     input: str
     rows: DataFrame
     seen: Observation
+    records: RecordCount | None = None
 
 
-def _iterate_screened(session: SparkSession, work: ChunkWork) -> Iterator[_QuarantineBatch]:
+def _iterate_screened(session: SparkSession, work: ChunkWork, access: InputAccess) -> Iterator[_QuarantineBatch]:
     manifest, grain = work.manifest, work.manifest.target.grain
     for pin in manifest.inputs:
-        if not pin.is_screened or not is_owned_by_chunk(pin, manifest, work.chunk.partitions):
+        if not pin.is_counted or not is_owned_by_chunk(pin, manifest, work.chunk.partitions):
             continue
         kind = pin.column_type or manifest.target.column_type
         rule = rule_of_pin(pin, grain).without_look
-        every = read_screened(session, pin, work.parts, rule.list_reads(work.chunk.partitions), rule.input_grain, kind)
+        names = rule.list_reads(work.chunk.partitions)
+        every, records = _read_and_count(session, work, pin, names, rule.input_grain, kind, access)
         action, seen = F.col(OUT)["action"], Observation()
         counted = every.observe(
             seen,
@@ -117,8 +142,27 @@ def _iterate_screened(session: SparkSession, work: ChunkWork) -> Iterator[_Quara
         )
         reason = (F.col(OUT)["kind"], F.col(OUT)["reason"])
         yield _QuarantineBatch(
-            pin.name, _build_records(kept, work, pin, partition, reason, F.col(ORIGIN), F.col(SOURCE)), seen
+            pin.name, _build_records(kept, work, pin, partition, reason, F.col(ORIGIN), F.col(SOURCE)), seen, records
         )
+
+
+def _read_and_count(
+    session: SparkSession,
+    work: ChunkWork,
+    pin: InputPin,
+    names: Sequence[str],
+    grain: Grain,
+    kind: str,
+    access: InputAccess,
+) -> tuple[DataFrame, RecordCount | None]:
+    """The screened rows of an input; of a topic also the count of its records, before any is cut."""
+    if pin.topic is None or pin.log is not None:
+        inputs = work.manifest.inputs
+        return read_screened(session, pin, work.parts, names, grain, kind, access, inputs), None
+    ranges = list_ranges(pin, work.parts, names)
+    counted = RecordCount(pin.topic, ranges, Observation())
+    records = counted.observe(read_records(session, pin.topic, ranges, access.clusters))
+    return screen_records(records, pin, names, grain, kind, access), counted
 
 
 def _iterate_set_aside(work: ChunkWork, aside: TransformQuarantine) -> Iterator[_QuarantineBatch]:

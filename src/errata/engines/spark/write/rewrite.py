@@ -14,13 +14,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
 
 from errata.engines.spark.columns import in_scope
+from errata.engines.spark.inputs.access import NO_ACCESS, InputAccess
 from errata.engines.spark.inputs.frames import read_snapshot
+from errata.engines.spark.inputs.protection import drop_listed
 from errata.engines.spark.measure.checksums import hash_sum_sql, row_hash_sql
 from errata.engines.spark.runtime.spark_session import SparkRuntime
+from errata.engines.spark.versions import build_read_options
 from errata.engines.spark.write.append import SparkWriter
 from errata.errors import EngineError
 from errata.model.manifest import TargetPin
 from errata.model.partition_sql import quoted
+from errata.model.product.erasure import ErasurePin
 
 _FILE = "_file"
 _A, _B = "__errata_a", "__errata_b"
@@ -29,9 +33,10 @@ _A, _B = "__errata_a", "__errata_b"
 class SparkRewriter:
     """Rewrites rows through one Spark session."""
 
-    def __init__(self, runtime: SparkRuntime, writer: SparkWriter) -> None:
+    def __init__(self, runtime: SparkRuntime, writer: SparkWriter, access: InputAccess = NO_ACCESS) -> None:
         self._runtime = runtime
         self._writer = writer
+        self._access = access
 
     def find_files_with_rows(self, target: TargetPin, snapshot_id: str, partitions: Sequence[str]) -> frozenset[str]:
         """The files of a snapshot that hold rows of the partitions.
@@ -43,17 +48,28 @@ class SparkRewriter:
         return frozenset(row[_FILE] for row in rows.where(inside).select(_FILE).distinct().collect())
 
     def copy_rows(
-        self, target: TargetPin, table: Any, staged: str, partitions: Sequence[str], branch: str, *, inside: bool
+        self,
+        target: TargetPin,
+        table: Any,
+        staged: str,
+        partitions: Sequence[str],
+        branch: str,
+        *,
+        inside: bool,
+        without: ErasurePin | None = None,
     ) -> str:
         """Append the rows inside the partitions, or the rows outside all of them, to the branch; returns the snapshot.
 
-        Reads exactly the files of the staged scan, with their deletes applied. Raises ``EngineError`` if the branch
-        then holds anything else.
+        Reads exactly the files of the staged scan, with their deletes applied, except rows of subjects on the list
+        ``without``. Raises ``EngineError`` if the branch then holds anything else.
         """
         names = [F.col(quoted(str(field.name()))) for field in table.schema().columns()]
         chosen = F.coalesce(in_scope(target, partitions), F.lit(False))  # noqa: FBT003 - a literal is a value
         # in format 3 the frame also has the row ids, which the rows keep when written back
-        wanted = self._runtime.session.read.format("iceberg").load(staged).where(chosen if inside else ~chosen)
+        reader = self._runtime.session.read.format("iceberg").options(**build_read_options(staged))
+        wanted = reader.load(staged).where(chosen if inside else ~chosen)
+        if without is not None:
+            wanted = drop_listed(wanted, without.columns, self._access.for_list(without))
         return self._write(target, wanted, names, branch)
 
     def _write(self, target: TargetPin, rows: DataFrame, names: Sequence[Column], branch: str) -> str:
