@@ -55,21 +55,22 @@ def size_workers(
     if workers > left.jobs:
         raise _refuse(by, f"it takes {needed} cores, which are {workers} workers of {each}, and {left.jobs} chunks are "
                       "left for them", "raise throttle.cores in errata.yaml, or ask for a later deadline")  # fmt: skip
-    found = ask(needed)
+    cores = ceil(needed / workers)
+    found = ask(workers * cores)
     total = Decimal(budget.spent_usd) + Decimal(found.usd)
     if budget.most_usd is not None and total > Decimal(budget.most_usd):
-        raise _refuse_cost(by, now, needed, found, ask(1), budget)
-    return WorkerSize(workers, ceil(needed / workers), found)
+        raise _refuse_cost(by, now, workers * cores, found, ask(1), budget)
+    return WorkerSize(workers, cores, found)
 
 
 def _refuse_cost(
-    by: datetime, now: datetime, needed: int, found: DeadlineView, least: DeadlineView, budget: Budget
+    by: datetime, now: datetime, cores: int, found: DeadlineView, least: DeadlineView, budget: Budget
 ) -> Refused:
     ends = now + timedelta(seconds=least.seconds_configured)
     alone = compute_usd(budget.core_hour_usd, least.seconds_configured)
     return _refuse(
         by,
-        f"{plural(needed, 'core')} for {format_duration(found.seconds)} cost ${found.usd}, ${budget.spent_usd} are "
+        f"{plural(cores, 'core')} for {format_duration(found.seconds)} cost ${found.usd}, ${budget.spent_usd} are "
         f"spent, and limits.max_usd of the plan is ${budget.most_usd}; one core would cost ${alone} and need until "
         f"{ends:%Y-%m-%d %H:%M} UTC",
         "ask for a later deadline, or plan again with a higher limits.max_usd",

@@ -31,12 +31,17 @@ def count_starts(target: str, workers: int) -> int:
     return 1 if target == "emr" else workers
 
 
+def name_orders(submission: Submission) -> tuple[WorkerOrder, ...]:
+    """What finds and stops the workers of a submission, in their order; nothing can be started with it."""
+    return tuple(WorkerOrder(one.name, one.token, submission.at, {}) for one in submission.started)
+
+
 def build_orders(job: WorkerJob, cluster: AnyCluster, submission: Submission) -> tuple[WorkerOrder, ...]:
     """The orders of a submission, in the order of its workers."""
     sized = replace(job, cores=submission.cores)
     return tuple(
-        WorkerOrder(one.name, one.token, submission.at, _build_request(sized, cluster, submission, one))
-        for one in submission.started
+        replace(order, request=_build_request(sized, cluster, submission, one))
+        for order, one in zip(name_orders(submission), submission.started, strict=True)
     )
 
 

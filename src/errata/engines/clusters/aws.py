@@ -10,16 +10,20 @@ from errata.errors import EngineError, MissingDriver
 
 
 def open_client(service: str, region: str) -> Any:
-    """A client for a service; credentials come from AWS's own chain."""
+    """A client for a service; credentials come from AWS's own chain.
+
+    It asks once: an answer that got lost may belong to a start, and EMR would start a second cluster when asked again.
+    """
     try:
         import boto3
+        from botocore.config import Config
     except ImportError:
         raise MissingDriver(
             "boto3 is not installed, which starts workers on AWS",
             state="nothing was started",
             hint="pip install 'errata[aws]'",
         ) from None
-    return boto3.client(service, region_name=region)
+    return boto3.client(service, region_name=region, config=Config(retries={"total_max_attempts": 1}))
 
 
 @contextmanager
