@@ -270,6 +270,18 @@ def test_a_deadline_decides_the_size(world: MemoryWorld):
     assert view.deadline.meets
 
 
+def test_a_deadline_that_costs_more_than_the_plan_allows_starts_nothing(make_world: Make):
+    """The cap is the one that was approved, the price the one of today; without a deadline workers stop at the cap."""
+    world = prepare(make_world(days=4, chunk_bytes=ONE_DAY, project=CLUSTER + "price: {core_hour_usd: 0.01}\n"))
+    world.configure("max_partitions: 400", "max_partitions: 400, max_usd: 60")
+    run = world.to("approved")
+    world.configure("core_hour_usd: 0.01", "core_hour_usd: 99999")
+    with pytest.raises(Refused, match=r"limits\.max_usd of the plan is \$60"):
+        world.client.submit(run, "standalone", deadline="1h", as_="ana")
+    assert memory(world).orders == {}
+    assert notes(world, run) == []
+
+
 def test_workers_on_one_cluster_are_not_joined_on_another(world: MemoryWorld):
     """They have to be stopped or followed where they are."""
     world.configure("clusters:\n", 'clusters:\n  kubernetes: {image: "e@sha256:1", namespace: b, service_account: e}\n')
