@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from errata.cli.render.plan import render_plan
 from errata.errors import EngineError, PermissionRefused, Refused, StateRefused, UsageError
 from errata.failpoints import arm
 from errata.ports.clusters import JobState
@@ -210,6 +211,14 @@ def test_what_the_plan_did_not_seal_is_refused(world: MemoryWorld):
         world.client.submit(run, "standalone", as_="ana")
     assert memory(world).orders == {}
     assert notes(world, run) == []
+
+
+def test_the_plan_shows_where_workers_may_be_started(world: MemoryWorld):
+    """Whoever approves sees what is sealed."""
+    told = {"standalone": "release 4.1, master spark://spark.example.com:7077"}
+    run = world.to("planned")
+    assert world.client.show(run).clusters == told
+    assert any("standalone (release 4.1, master" in line for line in render_plan(world.client.show(run), 100))
 
 
 def test_a_plan_without_clusters_has_the_bytes_it_always_had(make_world: Make):
