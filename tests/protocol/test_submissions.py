@@ -11,7 +11,7 @@ from errata.cli.render.plan import render_plan
 from errata.errors import EngineError, PermissionRefused, Refused, StateRefused, UsageError
 from errata.failpoints import arm
 from errata.ports.clusters import JobState
-from errata.testing.clusters import MemoryCluster
+from errata.testing.clusters.memory_cluster import MemoryCluster
 from support.memory_world import MemoryWorld
 from support.office import ANA
 

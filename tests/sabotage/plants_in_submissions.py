@@ -66,7 +66,7 @@ IN_SUBMISSIONS = (
     ),
     Plant(
         "what is spent does not count towards the cap",
-        "planning/worker_size.py",
+        "planning/deadline.py",
         "total = Decimal(budget.spent_usd) + Decimal(found.usd)",
         "total = Decimal(found.usd)",
         (f"{SIZE}what_costs_more_than_the_cap_is_refused_with_figures",),

@@ -1,6 +1,6 @@
 """Build what is started on a cluster for a submission, in the form that the cluster's API takes. Pure.
 
-Equal submissions give equal orders, so that a process that goes on with a submission of another one starts the same.
+Equal submissions give equal orders, so that a process that continues a submission of another one starts the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from errata.submit.spark import build_standalone
 
 
 def count_starts(target: str, workers: int) -> int:
-    """How many things are started for so many workers: on EMR, one cluster has all of them as its steps."""
+    """How many things are started for this many workers: on EMR, one cluster has all of them as its steps."""
     return 1 if target == "emr" else workers
 
 

@@ -1,6 +1,6 @@
 """`errata submit --start` and `--stop`: start workers of a run on a cluster, follow them, and stop them.
 
-The intent is recorded before anything is started and the outcome after it, so that whoever comes next finds what is
+The intent is recorded before anything is started and the outcome after it, so that the next command finds what is
 running. What is started is never started twice: names and tokens follow from the record.
 """
 
@@ -22,15 +22,14 @@ from errata.model.cluster.seal import require_sealed, seal_cluster
 from errata.model.cluster.submission import StartedWorker, Submission
 from errata.model.product import Role
 from errata.model.run import ChunkState, RunState
-from errata.planning.deadline import parse_deadline
+from errata.planning.deadline import Budget, WorkerSize, parse_deadline, size_workers
 from errata.planning.estimate import Work, compute_usd, count_worker_cores, derive_rates
-from errata.planning.worker_size import Budget, WorkerSize, size_workers
 from errata.ports.clusters import Cluster
 from errata.submit.here import find_here
 from errata.submit.job import WorkerJob, build_job
 from errata.submit.orders import build_orders, count_starts, name_orders, refuse_unreachable
 from errata.text.numbers import plural
-from errata.views.submit import StartedView, SubmitView
+from errata.views.run import StartedView, SubmitView
 from errata.worker.budget import core_seconds
 from errata.workspace import RunContext, Workspace
 

@@ -22,7 +22,7 @@ _GRACE_SECONDS = 60.0
 """How long workers get to end by themselves when nothing is left to compute."""
 _STOP_SECONDS = 600.0
 _MISSES = 30
-"""Questions to a cluster that may fail in a row before the command gives up; what runs goes on."""
+"""Questions to a cluster that may fail in a row before the command gives up; workers continue."""
 _COMPUTING = frozenset({RunState.PLANNED, RunState.APPROVED, RunState.RUNNING, RunState.PAUSED})
 
 
@@ -168,7 +168,7 @@ class WorkerWatch:
         ledger.submissions.record_started(self._context.run_id, self.submission.n, found, self._context.actor)
         self._reload()
         if not self._find(one.name).is_open:
-            # somebody stopped the submission while this start was under way
+            # somebody stopped the submission during this start
             self._cluster.stop(status.job_id)
         return self._find(one.name)
 

@@ -28,13 +28,13 @@ def open_client(service: str, region: str) -> Any:
 
 @contextmanager
 def translate_errors(what: str) -> Iterator[None]:
-    """Turn errors of AWS into ``EngineError``: what was asked, and what AWS said."""
+    """Turn errors of AWS into ``EngineError``: what was asked, and the answer of AWS."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
         yield
     except ClientError as error:
         said = error.response.get("Error", {})
-        raise EngineError(f"{what}: AWS said {said.get('Code', '?')}: {said.get('Message', '')}") from None
+        raise EngineError(f"{what}: AWS answered {said.get('Code', '?')}: {said.get('Message', '')}") from None
     except BotoCoreError as error:
         raise EngineError(f"{what}: AWS could not be asked: {error}") from None

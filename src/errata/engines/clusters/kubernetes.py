@@ -90,7 +90,7 @@ class Kubernetes:
             raise EngineError(f"{what}: kubectl did not end within {_LIMIT_SECONDS} s") from None
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise EngineError(f"{what}: kubectl said: {said[-1] if said else done.returncode}")
+            raise EngineError(f"{what}: kubectl answered: {said[-1] if said else done.returncode}")
         return done.stdout
 
 

@@ -11,13 +11,13 @@ from errata.ports.clusters import Cluster, JobState, JobStatus, WorkerOrder
 
 @dataclass
 class MemoryCluster:
-    """Jobs by token. A test sets their states; ``work`` is called at every look, as workers go on meanwhile."""
+    """Jobs by token. A test sets their states; ``work`` is called at every look, as workers continue meanwhile."""
 
     place: str = "in memory"
     release: str | None = None  # None: whatever was sealed
     broken: str = ""  # the error of a cluster that takes nothing
     loses_answers: bool = False  # what is started starts, and the call fails all the same
-    silent: int = 0  # so many questions are not answered
+    silent: int = 0  # this many questions are not answered
     orders: dict[str, WorkerOrder] = field(default_factory=dict)
     states: dict[str, JobState] = field(default_factory=dict)
     details: dict[str, str] = field(default_factory=dict)
