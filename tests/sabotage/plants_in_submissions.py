@@ -73,7 +73,7 @@ IN_SUBMISSIONS = (
     ),
     Plant(
         "workers start on a release that the plan did not seal",
-        "model/cluster/seal.py",
+        "model/cluster/cluster_seal.py",
         'for name in ("release", "image", "queue"):',
         'for name in ("image", "queue"):',
         (f"{SUBMIT}what_the_plan_did_not_seal_is_refused",),

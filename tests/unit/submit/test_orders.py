@@ -12,7 +12,7 @@ import kubernetes_validate
 import pytest
 
 from errata.errors import Refused
-from errata.model.cluster import seal, submission
+from errata.model.cluster import cluster_seal, submission
 from errata.model.cluster.declaration import AnyCluster, EmrCluster, KubernetesCluster, ServerlessCluster
 from errata.model.cluster.declaration import StandaloneCluster as Standalone
 from errata.model.cluster.submission import StartedWorker, Submission, build_token, name_worker
@@ -106,5 +106,5 @@ def test_a_ledger_in_a_file_is_refused_for_a_driver_elsewhere():
 def test_examples_in_the_rules_are_true():
     """The doctests of the modules."""
     assert doctest.testmod(submission).failed == 0
-    assert doctest.testmod(seal).failed == 0
+    assert doctest.testmod(cluster_seal).failed == 0
     assert doctest.testmod(driver_job).failed == 0

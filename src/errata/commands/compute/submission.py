@@ -17,8 +17,8 @@ from errata.commands.situation import hint_next_step
 from errata.errors import Refused, StateRefused, UsageError
 from errata.failpoints import failpoint
 from errata.model.audit import Actor
+from errata.model.cluster.cluster_seal import require_sealed, seal_cluster
 from errata.model.cluster.declaration import STARTABLE, AnyCluster
-from errata.model.cluster.seal import require_sealed, seal_cluster
 from errata.model.cluster.submission import StartedWorker, Submission
 from errata.model.product import Role
 from errata.model.run import ChunkState, RunState
