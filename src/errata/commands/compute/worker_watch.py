@@ -136,6 +136,7 @@ class WorkerWatch:
     def _give_up(self, error: ErrataError) -> None:
         """End what was started of a submission that does not come about; the answer to a start may have been lost."""
         error.state = "nothing that was started runs any more; main is unchanged"
+        error.hint = error.hint or f"errata submit {self._context.run_id} --start {self.submission.target}"
         try:
             self.stop(f"a worker could not be started: {error.message}", misses=1)
         except ErrataError as unknown:
