@@ -6,6 +6,7 @@ the search by name is seen there. No cluster of Kubernetes and no account of AWS
 
 from __future__ import annotations
 
+import socket
 import stat
 import sys
 from collections.abc import Iterator
@@ -267,7 +268,7 @@ class TestProcesses(ClusterContract):
 
     def test_an_end_is_known_to_those_who_did_not_start_it(self, cluster_subject: ProcessSubject) -> None:
         """With its exit code, what it said last, and its log."""
-        words = [sys.executable, "-c", "import sys; sys.exit('error: no master answers')"]
+        words = [sys.executable, "-c", "import sys; sys.exit('error: no master answers\\n\\nhint: look at it')"]
         order = replace(cluster_subject.order(1), request={"argv": words})
         status = cluster_subject.cluster.start(order)
         while not status.has_ended:
@@ -275,6 +276,17 @@ class TestProcesses(ClusterContract):
         assert status.state is JobState.FAILED
         assert status.detail == "its driver ended with 1: error: no master answers"
         assert Path(status.log).read_text().startswith("error: no master answers")
+
+    def test_a_master_that_does_not_answer_is_refused(self, cluster_subject: ProcessSubject) -> None:
+        """Before anything is recorded: its drivers would fail one chunk after the other."""
+        directory = cluster_subject.cluster.directory
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            Standalone(directory, "4.1.4", f"spark://127.0.0.1:{port}").check("4.1")
+            Standalone(directory, "4.1.4", f"spark://127.0.0.1:1,127.0.0.1:{port}").check("4.1")
+        for wrong in (f"127.0.0.1:{port}", "127.0.0.1", "nowhere.invalid:7077"):
+            with pytest.raises(EngineError, match="nobody answers at spark://"):
+                Standalone(directory, "4.1.4", f"spark://{wrong}").check("4.1")
 
     def test_another_version_of_spark_is_refused(self, cluster_subject: ProcessSubject) -> None:
         """The driver would run what is installed here."""

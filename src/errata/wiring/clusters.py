@@ -32,6 +32,7 @@ def open_cluster(project: Project, target: str) -> Cluster:
         case StandaloneCluster():
             from errata.engines.clusters.standalone import Standalone
 
-            return Standalone(Path(project.root) / ".errata" / "workers", find_installed_spark())
+            directory = Path(project.root) / ".errata" / "workers"
+            return Standalone(directory, find_installed_spark(), declared.master)
         case None:
             raise UsageError(f"errata.yaml declares no clusters.{target}")

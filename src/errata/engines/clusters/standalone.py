@@ -27,6 +27,7 @@ from errata.ports.clusters import Cluster, JobState, JobStatus, WorkerOrder
 _SHELL = ("/bin/sh", "-c", 'code="$0"; "$@" & wait $!; echo $? > "$code"')
 _LAST_LINES = 4000
 _MOMENT_SECONDS = 0.05
+_CONNECT_SECONDS = 5.0
 _children: list[subprocess.Popen[bytes]] = []
 """Drivers that this process started. They outlive it; it only has to take note of their ends."""
 _NOISE = re.compile(r"^(\s|$|WARNING: |Using |Setting |To adjust |\d\d/\d\d/\d\d )")
@@ -38,6 +39,7 @@ class Standalone:
 
     directory: Path
     spark: str | None = None  # version of the installed Spark, which drivers run
+    master: str = ""  # spark://host:port, or several of them: spark://host:port,host:port
 
     def locate(self) -> str:
         """See the port."""
@@ -51,6 +53,12 @@ class Standalone:
                 f"{self.spark or 'none'}",
                 state="nothing was started; main is unchanged",
                 hint="start from an environment with that version, or declare this one and plan again",
+            )
+        if self.master and not any(map(_is_reachable, self.master.removeprefix("spark://").split(","))):
+            raise EngineError(
+                f"--start standalone was refused; nobody answers at {self.master}",
+                state="nothing was started; main is unchanged",
+                hint="start the master; or correct clusters.standalone.master in errata.yaml and plan again",
             )
 
     def start(self, order: WorkerOrder) -> JobStatus:
@@ -156,10 +164,20 @@ def _find_program(name: str) -> str:
     return found
 
 
+def _is_reachable(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
 def _find_last_line(log: Path) -> str:
-    """The last line that says something, which is what the driver ended with."""
+    """The last line with an error, or the last one that says something: what the driver ended with."""
     lines: Sequence[str] = log.read_bytes()[-_LAST_LINES:].decode(errors="replace").splitlines()
-    return next((line.strip() for line in reversed(lines) if not _NOISE.match(line)), "")[:300]
+    telling = [line.strip() for line in reversed(lines) if not _NOISE.match(line)]
+    return next((line for line in telling if line.startswith("error")), next(iter(telling), ""))[:300]
 
 
 _conforms: type[Cluster] = Standalone
