@@ -58,11 +58,11 @@ demo-novashop: setup-dev ## rebuild nine hours of events that were never recorde
 	@$(BIN)/python examples/novashop/demo.py
 
 test: setup-dev $(if $(LANE),,setup-fakesnow) ## the default test suite, in three processes; SPARK=4.0: spine, gate, catalogs and kills
-	@scripts/test-shared $(BIN)/python "not slow and not chaos" $(if $(LANE),$$($(LANE_FILES))) $(PYTEST_ARGS)
+	@$(if $(LANE),files=$$($(LANE_FILES)) &&) scripts/test-shared $(BIN)/python "not slow and not chaos" $(if $(LANE),$$files) $(PYTEST_ARGS)
 
 tested: setup-dev ## run the tests of tests/lanes.toml and record what passed, for the table of supported versions
 	@rm -rf .tools/tested$(LANE) && mkdir .tools/tested$(LANE)
-	@scripts/test-shared $(BIN)/python "not slow and not chaos" $$($(LANE_FILES)) --record=$(CURDIR)/.tools/tested$(LANE) $(PYTEST_ARGS)
+	@files=$$($(LANE_FILES)) && scripts/test-shared $(BIN)/python "not slow and not chaos" $$files --record=$(CURDIR)/.tools/tested$(LANE) $(PYTEST_ARGS)
 	@$(BIN)/python tests/support/lanes.py join .tools/tested$(LANE)
 	@$(BIN)/python docs/generate.py
 

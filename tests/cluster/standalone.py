@@ -20,7 +20,7 @@ import pyspark
 from support.postgres import free_port
 
 HOME = Path(pyspark.__file__).parent
-_LIMIT_SECONDS = 120
+_LIMIT_SECONDS = 300
 _JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 

@@ -13,19 +13,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-import errata
 from cluster.standalone import Cluster, cluster, environment, until
 from support import jars
 from support.lakes import Lake, postgres_lake
 from support.postgres import PostgresServer
 from support.world import World
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -80,9 +76,7 @@ def make_lake(postgres: PostgresServer, tmp_path: Path) -> Callable[[Path], Lake
 
 
 @pytest.fixture
-def world(
-    make_world: Make, base_spark: SparkSession, spark_cluster: Cluster, postgres: PostgresServer, tmp_path: Path
-) -> Iterator[World]:
+def world(make_world: Make, spark_cluster: Cluster, postgres: PostgresServer, tmp_path: Path) -> Iterator[World]:
     """Ten wrong days in ten chunks, everything in PostgreSQL; the invariants are checked on a copy of it."""
     made = make_world(days=10, chunk_bytes="1", transform=SLOW)
     made.client.close()
@@ -97,7 +91,7 @@ def world(
     rest = rest[rest.index("people:") :]
     settings = SPARK.format(master=spark_cluster.url, cores=CORES).lstrip()
     place.write_text(before.replace("sqlite:///.errata/ledger.db", url) + settings + rest)
-    made.client = errata.open(str(made.root), spark=base_spark, narrate=made.said.append)
+    made.open()
     yield made
     made.client.close()
     copy_ledger(postgres, database, made.root / ".errata/ledger.db")

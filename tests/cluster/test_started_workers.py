@@ -8,17 +8,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-import errata
 from cluster.standalone import Cluster, cluster, environment, processes, until
 from cluster.test_standalone import SLOW, SPARK, finish, owners
 from support.world import World
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(1200)]
 
@@ -38,7 +34,7 @@ def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
 
 
 @pytest.fixture
-def world(make_world: Make, base_spark: SparkSession, spark_cluster: Cluster) -> Iterator[World]:
+def world(make_world: Make, spark_cluster: Cluster) -> Iterator[World]:
     """Five wrong days in five chunks; the ledger is a file, because all drivers run on this machine."""
     made = make_world(days=5, chunk_bytes="1", transform=SLOW)
     made.client.close()
@@ -48,7 +44,7 @@ def world(make_world: Make, base_spark: SparkSession, spark_cluster: Cluster) ->
     rest = rest[rest.index("people:") :]
     settings = SPARK.format(master=spark_cluster.url, cores=CORES).lstrip()
     place.write_text(before + settings + rest + DECLARED.format(master=spark_cluster.url))
-    made.client = errata.open(str(made.root), spark=base_spark, narrate=made.said.append)
+    made.open()
     yield made
     made.client.close()
     left = list_drivers(made)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import stat
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,10 +45,12 @@ import json, pathlib, sys
 place, words = pathlib.Path(__file__).parent / "jobs.json", sys.argv[1:]
 known = json.loads(place.read_text()) if place.exists() else []
 if "apply" in words:
-    known += [one for one in json.load(sys.stdin)["items"] if one["kind"] == "Job"]
+    known.append(json.load(sys.stdin))
     place.with_name("count").open("a").write("x")
 token = words[words.index("-l") + 1].partition("=")[2] if "-l" in words else ""
 mine = [one for one in known if one["metadata"]["labels"]["errata-token"] == token]
+if "config" in words:
+    print("production", end="")
 if "delete" in words:
     known = [one for one in known if one not in mine]
 if "get" in words:
@@ -61,7 +64,7 @@ def build_order(cluster: Any, target: str, n: int) -> WorkerOrder:
     name = name_worker(samples.RUN, 1, n)
     worker = StartedWorker(name, build_token("ledger", name))
     at = datetime.now(UTC).isoformat()
-    return build_orders(samples.job(), cluster, Submission(1, target, 2, 4, 2, at, (worker,)))[0]
+    return build_orders(samples.job(), cluster, Submission(1, target, 2, 4, 2, at, "there", (worker,)))[0]
 
 
 @dataclass
@@ -200,6 +203,11 @@ class TestKubectl(ClusterContract):
         assert cluster_subject.cluster.start(cluster_subject.order(1)).job_id == first.job_id
         assert cluster_subject.count_started() == 1
 
+    def test_another_context_is_another_place(self, cluster_subject: Any) -> None:
+        """The current one counts if none is declared, so that a switch of contexts hides nothing that runs."""
+        assert cluster_subject.cluster.locate() == "namespace backfill of context production"
+        assert Kubernetes(replace(POD, context="test")).locate() == "namespace backfill of context test"
+
     def test_without_kubectl_nothing_is_started(self, cluster_subject: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """And the message says what is missing."""
         monkeypatch.setenv("PATH", "/nowhere")
@@ -240,6 +248,23 @@ class TestProcesses(ClusterContract):
         assert found is not None
         assert found.state is JobState.RUNNING
 
+    def test_of_many_starters_at_once_one_starts(self, cluster_subject: ProcessSubject) -> None:
+        """And to none of them it looks as if it had ended."""
+        order = cluster_subject.order(1)
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda _: Standalone(cluster_subject.cluster.directory).start(order), range(8)))
+        assert [one.state for one in found] == [JobState.RUNNING] * 8
+        shells = [pid for pid in list_processes(order.token) if b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        assert len(shells) == 2, "the shell and its sleep"
+
+    def test_killed_before_its_process_began_it_counts_as_ended(self, cluster_subject: ProcessSubject) -> None:
+        """Its log is there and nobody has the lock: it is not started again under the same name."""
+        order = cluster_subject.order(1)
+        cluster_subject.cluster.directory.mkdir()
+        (cluster_subject.cluster.directory / f"worker-{order.token}.log").touch()
+        assert cluster_subject.cluster.start(order).state is JobState.STOPPED
+        assert list_processes(order.token) == []
+
     def test_an_end_is_known_to_those_who_did_not_start_it(self, cluster_subject: ProcessSubject) -> None:
         """With its exit code, what it said last, and its log."""
         words = [sys.executable, "-c", "import sys; sys.exit('error: no master answers')"]
@@ -251,14 +276,11 @@ class TestProcesses(ClusterContract):
         assert status.detail == "its driver ended with 1: error: no master answers"
         assert Path(status.log).read_text().startswith("error: no master answers")
 
-    def test_a_driver_of_another_machine_is_neither_followed_nor_stopped(self, cluster_subject: ProcessSubject) -> None:
-        """Whether it runs is not known here."""
-        for ask in (cluster_subject.cluster.read, cluster_subject.cluster.stop):
-            with pytest.raises(EngineError, match="was started on elsewhere"):
-                ask("token@elsewhere")
-
     def test_another_version_of_spark_is_refused(self, cluster_subject: ProcessSubject) -> None:
         """The driver would run what is installed here."""
-        cluster_subject.cluster.check("4.1")
-        with pytest.raises(Refused, match=r"seals Spark 4\.0, this machine has 4\.1"):
-            cluster_subject.cluster.check("4.0")
+        directory = cluster_subject.cluster.directory
+        Standalone(directory, "4.1.4").check("4.1")
+        with pytest.raises(Refused, match=r"seals Spark 4\.0, this machine has 4\.1\.4"):
+            Standalone(directory, "4.1.4").check("4.0")
+        with pytest.raises(Refused, match=r"seals Spark 4\.1, this machine has none"):
+            Standalone(directory).check("4.1")

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from errata.cli.render.plan import render_plan
 from errata.errors import EngineError, PermissionRefused, Refused, StateRefused, UsageError
 from errata.failpoints import arm
 from errata.ports.clusters import JobState
-from errata.testing.clusters import MemoryCluster
+from errata.testing.clusters.memory_cluster import MemoryCluster
 from support.memory_world import MemoryWorld
+from support.office import ANA
 
 Make = Callable[..., MemoryWorld]
 ONE_DAY = "1"  # bytes: every day is a chunk of its own
@@ -211,6 +213,14 @@ def test_what_the_plan_did_not_seal_is_refused(world: MemoryWorld):
     assert notes(world, run) == []
 
 
+def test_the_plan_shows_where_workers_may_be_started(world: MemoryWorld):
+    """Whoever approves sees what is sealed."""
+    told = {"standalone": "release 4.1, master spark://spark.example.com:7077"}
+    run = world.to("planned")
+    assert world.client.show(run).clusters == told
+    assert any("standalone (release 4.1, master" in line for line in render_plan(world.client.show(run), 100))
+
+
 def test_a_plan_without_clusters_has_the_bytes_it_always_had(make_world: Make):
     """Nothing is sealed, and --start is refused until it is planned again."""
     world = prepare(make_world(days=2))
@@ -246,7 +256,7 @@ def test_a_run_without_work_starts_nothing(world: MemoryWorld):
     run = world.to("planned")
     with pytest.raises(StateRefused, match="found planned"):
         world.client.submit(run, "standalone", as_="ana")
-    world.client.approve(run, as_="bo")
+    world.client.approve(run, digest=world.client.show(run).digest, as_="bo")
     compute(world, run)
     assert world.client.submit(run, "standalone", as_="ana").submission == 0
     with pytest.raises(StateRefused, match="nothing was started for it"):
@@ -269,11 +279,131 @@ def test_a_deadline_decides_the_size(world: MemoryWorld):
     assert view.deadline.meets
 
 
+def test_a_deadline_that_costs_more_than_the_plan_allows_starts_nothing(make_world: Make):
+    """The cap is the one that was approved, the price the one of today; without a deadline workers stop at the cap."""
+    world = prepare(make_world(days=4, chunk_bytes=ONE_DAY, project=CLUSTER + "price: {core_hour_usd: 0.01}\n"))
+    world.configure("max_partitions: 400", "max_partitions: 400, max_usd: 60")
+    run = world.to("approved")
+    world.configure("core_hour_usd: 0.01", "core_hour_usd: 99999")
+    with pytest.raises(Refused, match=r"limits\.max_usd of the plan is \$60"):
+        world.client.submit(run, "standalone", deadline="1h", as_="ana")
+    assert memory(world).orders == {}
+    assert notes(world, run) == []
+
+
 def test_workers_on_one_cluster_are_not_joined_on_another(world: MemoryWorld):
     """They have to be stopped or followed where they are."""
     world.configure("clusters:\n", 'clusters:\n  kubernetes: {image: "e@sha256:1", namespace: b, service_account: e}\n')
     run = world.to("approved")
     with arm("submit.after_record", kill), pytest.raises(Killed):
         world.client.submit(run, "standalone", as_="ana")
+    with pytest.raises(Refused, match="were started on standalone and may be running"):
+        world.client.submit(run, "kubernetes", as_="ana")
+    world.client.stop_workers(run, as_="ana")
     with pytest.raises(Refused, match="SQLite file of this machine"):
         world.client.submit(run, "kubernetes", as_="ana")
+
+
+def test_a_start_whose_answer_was_lost_is_found_and_ended(world: MemoryWorld):
+    """The call failed and the worker runs: it is not recorded as never started."""
+    run = world.to("approved")
+    memory(world).loses_answers = True
+    with pytest.raises(EngineError, match="no answer") as failed:
+        world.client.submit(run, "standalone", workers=2, as_="ana")
+    assert failed.value.state == "nothing that was started runs any more; main is unchanged"
+    (known,) = world.ledger.submissions.read_all(run)
+    assert [one.outcome for one in known.started] == ["stopped", "not_started"]
+    assert len(memory(world).stopped) == 1
+    assert memory(world).list_running() == []
+
+
+def test_a_cluster_that_cannot_be_asked_leaves_the_record_open(world: MemoryWorld):
+    """Nobody knows whether the worker runs, so the command says that; --stop ends it when there is an answer again."""
+    run = world.to("approved")
+    memory(world).loses_answers, memory(world).silent = True, 1
+    with pytest.raises(EngineError, match="no answer") as failed:
+        world.client.submit(run, "standalone", as_="ana")
+    assert "workers may be running" in (failed.value.state or "")
+    assert f"errata submit {run} --stop" in (failed.value.hint or "")
+    assert world.ledger.submissions.read_all(run)[0].is_open
+    assert [one.outcome for one in world.client.stop_workers(run, as_="ana").started] == ["stopped"]
+    assert memory(world).list_running() == []
+
+
+def test_a_cluster_that_is_silent_for_a_while_is_asked_again(world: MemoryWorld):
+    """It is no reason to leave workers alone."""
+    run = world.to("approved")
+    finish_at_a_look(world, run)
+    memory(world).silent = 5
+    assert world.client.submit(run, "standalone", as_="ana").state == "staged"
+    assert sum("does not answer; asking again" in line for line in world.said) == 5
+
+
+def test_a_stop_without_an_answer_says_that_workers_may_be_running(world: MemoryWorld):
+    """After many questions; a later one that gets its answer stops them."""
+    run = world.to("approved")
+    with arm("submit.after_record", kill), pytest.raises(Killed):
+        world.client.submit(run, "standalone", as_="ana")
+    memory(world).silent = 30
+    with pytest.raises(EngineError, match="does not answer") as failed:
+        world.client.stop_workers(run, as_="ana")
+    assert "workers may be running" in (failed.value.state or "")
+    memory(world).silent = 5
+    assert [one.outcome for one in world.client.stop_workers(run, as_="ana").started] == ["stopped"]
+
+
+def test_where_workers_cannot_be_seen_nothing_is_started_or_stopped(world: MemoryWorld):
+    """On another machine or in another namespace, recorded or not: what is not found there may still be running."""
+    run = world.to("approved")
+    with arm("submit.after_start", kill), pytest.raises(Killed):
+        world.client.submit(run, "standalone", as_="ana")
+    memory(world).place = "another machine"
+    for refused in (
+        lambda: world.client.submit(run, "standalone", as_="ana"),
+        lambda: world.client.stop_workers(run, as_="ana"),
+    ):
+        with pytest.raises(Refused, match="started at in memory and may be running") as error:
+            refused()
+        assert "repeat the command there" in (error.value.hint or "")
+    assert len(memory(world).orders) == 1
+    memory(world).place = "in memory"
+    assert [one.outcome for one in world.client.stop_workers(run, as_="ana").started] == ["stopped"]
+
+
+def test_of_two_commands_at_once_one_starts_and_both_follow(world: MemoryWorld):
+    """The note can be written once; who comes second follows, and says that its own size does not count."""
+    run = world.to("approved")
+    finish_at_a_look(world, run)
+    told = {"target": "standalone", "workers": 1, "cores": None, "parallel": 2, "starts": 1, "place": "in memory"}
+
+    def be_faster(_release: str | None) -> None:
+        world.ledger.submissions.intend(run, 1, {**told, "at": world.ledger.now()}, ANA)
+
+    memory(world).check = be_faster  # type: ignore[method-assign]
+    view = world.client.submit(run, "standalone", workers=3, as_="ana")
+    assert (view.submission, view.workers, view.joined, view.state) == (1, 1, True, "staged")
+    assert len(memory(world).orders) == 1
+    assert any("following 1 worker that an earlier command started" in line for line in world.said)
+    assert any("too late for --workers" in line for line in world.said)
+
+
+@pytest.mark.parametrize("end", ["cancelled", "paused"])
+def test_a_run_that_ends_otherwise_is_an_error_and_nothing_is_left_running(world: MemoryWorld, end: str):
+    """The command promised a computed run; the record does not say that it is computed."""
+    run = world.to("approved")
+    compute(world, run, 1)
+
+    def stop_it() -> None:
+        if world.client.status(run).state == "running":
+            if end == "paused":
+                world.client.pause(run, as_="ana")
+                memory(world).end_all(JobState.SUCCEEDED)
+            else:
+                world.client.cancel(run, reason="not needed", as_="ana")
+
+    memory(world).work = stop_it
+    with pytest.raises(StateRefused, match=f"is {end}; 3 chunks of 4 are not done"):
+        world.client.submit(run, "standalone", as_="ana")
+    (known,) = world.ledger.submissions.read_all(run)
+    assert known.started[0].detail == ("" if end == "paused" else "the run is cancelled")
+    assert memory(world).list_running() == []

@@ -22,6 +22,7 @@ from sabotage.plants_in_recordings import IN_RECORDINGS
 from sabotage.plants_in_snowflake import IN_SNOWFLAKE
 from sabotage.plants_in_staleness import IN_STALENESS
 from sabotage.plants_in_streams import IN_STREAMS
+from sabotage.plants_in_submissions import IN_SUBMISSIONS
 from sabotage.plants_in_topics import IN_TOPICS
 
 __all__ = ["PLANTS", "Plant"]
@@ -1126,6 +1127,7 @@ PLANTS = (
     *IN_STALENESS,
     *IN_STREAMS,
     *IN_LANES,
+    *IN_SUBMISSIONS,
     *IN_RECORDINGS,
     *IN_TOPICS,
     *IN_PRIVACY,

@@ -41,7 +41,7 @@ IN_LINEAGE = (
         "delivery/lineage/lineage_delivery.py",
         "    while sent < len(events):",
         "    while sent < 1:",
-        (f"{EVENTS}a_correction_is_one_run_with_a_child_for_each_chunk",),
+        (f"{COLLECTORS}a_collector_gets_every_event_with_the_key",),
     ),
     Plant(
         "the suggested command pays lineage",

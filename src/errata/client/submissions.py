@@ -8,7 +8,7 @@ from errata.client.open_project import OpenProject
 from errata.commands import compute
 
 if TYPE_CHECKING:
-    from errata.views.submit import SubmitView
+    from errata.views.run import SubmitView
 
 
 class Submissions(OpenProject):

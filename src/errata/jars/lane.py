@@ -7,25 +7,31 @@ that it was built for, so that there is no nearest lane to fall back to.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
 
 from errata.errors import SetupError
 
+_VERSION = re.compile(r"""^__version__[^=\n]*=\s*["']([^"']+)""", re.MULTILINE)
 _RUNTIME = re.compile(r"iceberg-spark-runtime-(\d+\.\d+)_[\d.]+[-:]([\d.]+\d)")
 
 
 def find_installed_spark() -> str | None:
-    """Version of the pyspark that this process uses, or would; None if there is none. Does not import it."""
-    # A driver that spark-submit started may have imported the cluster's pyspark, ahead of one in its environment.
-    loaded = getattr(sys.modules.get("pyspark"), "__version__", None)
-    if isinstance(loaded, str):
-        return loaded
-    try:
-        return version("pyspark")
-    except PackageNotFoundError:
+    """Version of the pyspark that this process uses, or would; None if there is none. Does not import it.
+
+    It is read from the module that an import would find. What pip knows is not asked: a driver that ``spark-submit``
+    started finds the cluster's pyspark first, of which pip knows nothing.
+    """
+    found = find_spec("pyspark")
+    read = getattr(found and found.loader, "get_data", None)  # of a directory, or of the zip that clusters have
+    if found is None or found.origin is None or read is None:
         return None
+    with suppress(OSError):
+        if told := _VERSION.search(read(str(Path(found.origin).with_name("version.py"))).decode()):
+            return told.group(1)
+    return None
 
 
 def choose_lane(installed: str | None, lanes: Sequence[str]) -> str:

@@ -29,6 +29,7 @@ from sqlalchemy import Connection
 from errata.errors import NotFound
 from errata.ledger.audit.chain import entry_hash
 from errata.ledger.audit.log import AuditLog
+from errata.ledger.cluster.submissions import Submissions
 from errata.ledger.db.database import Database
 from errata.ledger.db.migrate import find_missing_triggers
 from errata.ledger.figures.figures import Figures
@@ -85,7 +86,6 @@ from errata.ledger.store.rebases import REBASE, Erasures, Rebases
 from errata.ledger.store.releases import Releases
 from errata.ledger.store.runs import Runs
 from errata.ledger.store.standing import StandingApprovals
-from errata.ledger.store.submissions import Submissions
 from errata.ledger.store.wave_states import Waves
 from errata.ledger.store.workers import current_owner, is_owner_dead
 from errata.model.approval import ApprovalRecord

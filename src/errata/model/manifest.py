@@ -15,7 +15,7 @@ from typing import Any
 from errata.canonical import LEFT_OUT, digest_of
 from errata.model.approval import ApprovalRules
 from errata.model.change_log.log_pin import LogPin
-from errata.model.cluster.seal import SealedCluster
+from errata.model.cluster.cluster_seal import SealedCluster
 from errata.model.copy.repair import CopyRepair
 from errata.model.graph.read_rule import Window, rule_of_pin
 from errata.model.kafka.declaration import RecordValue

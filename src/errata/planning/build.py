@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from errata.canonical import canonical_bytes, sha256
-from errata.model.cluster.seal import seal_clusters
+from errata.model.cluster.cluster_seal import seal_clusters
 from errata.model.consumer.effect import StreamState
 from errata.model.copy.repair import CopyRepair
 from errata.model.duration import to_days

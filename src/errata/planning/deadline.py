@@ -1,26 +1,30 @@
-"""Answer `errata plan --deadline`: how many cores it takes, and at what cost. Pure; ``now`` is an argument.
+"""How many cores and workers a deadline takes, and at what cost: for `errata plan` and `errata submit`. Pure.
 
-The answer rests on measured or assumed rates and says which; it is never part of the manifest. More cores share the
-work, but neither the driver's time per chunk nor the throttle's limits, so some deadlines cannot be met with any number
-of cores, and the answer says so.
+``now`` is an argument. The answer rests on measured or assumed rates and says which; it is never part of the manifest.
+More cores share the work, but neither the driver's time per chunk nor the throttle's limits, so some deadlines cannot
+be met with any number of cores, and the answer says so.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from math import ceil
 from zoneinfo import ZoneInfo
 
-from errata.errors import UsageError
+from errata.errors import Refused, UsageError
 from errata.model.duration import LENGTH, to_seconds
 from errata.model.product.throttle import Throttle
 from errata.planning.estimate import JOB_SECONDS, START_SECONDS, Rates, Work, compute_usd, count_busy_seconds
+from errata.text.numbers import format_duration, plural
 from errata.views import DeadlineView
 
 _MOST_CORES = 10_000
 _FAR = timedelta(days=3660)
+_STATE = "nothing was started; main is unchanged"
 
 
 def parse_deadline(text: str, now: datetime) -> datetime:
@@ -120,3 +124,67 @@ def _find_throttle_bound(work: Work, throttle: Throttle) -> tuple[int, str]:
     )
     found = [(ceil(amount / most * unit), f"throttle.{name}") for amount, most, unit, name in limits if most]
     return max(found, default=(0, "throttle.burst"))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSize:
+    """Workers to start; ``cores`` is the cap of each, None if there is none."""
+
+    workers: int
+    cores: int | None
+    deadline: DeadlineView | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a run may cost, and what it has cost so far."""
+
+    most_usd: str | None
+    spent_usd: str
+    core_hour_usd: str
+
+
+def size_workers(
+    by: datetime, now: datetime, left: Work, rates: Rates, each: int, throttle: Throttle, budget: Budget
+) -> WorkerSize:
+    """The fewest cores that finish the work that is left in time, as workers of at most ``each`` cores.
+
+    Refused if no number of cores does, if that takes more workers than there are chunks, or if it costs too much.
+    """
+
+    def ask(cores: int) -> DeadlineView:
+        return evaluate_deadline(by, now, left, rates, cores, budget.core_hour_usd, throttle)
+
+    needed = ask(each).cores_needed
+    if needed is None:
+        raise _refuse(by, f"no number of cores finishes {left.jobs} chunks in the "
+                      f"{format_duration(ask(each).available_seconds)} that are left ({ask(each).basis})",
+                      "ask for a later deadline; docs/guides/size-and-deadline.md")  # fmt: skip
+    workers = ceil(needed / each)
+    if workers > left.jobs:
+        raise _refuse(by, f"it takes {needed} cores, which are {workers} workers of {each}, and {left.jobs} chunks are "
+                      "left for them", "raise throttle.cores in errata.yaml, or ask for a later deadline")  # fmt: skip
+    cores = ceil(needed / workers)
+    found = ask(workers * cores)
+    total = Decimal(budget.spent_usd) + Decimal(found.usd)
+    if budget.most_usd is not None and total > Decimal(budget.most_usd):
+        raise _refuse_cost(by, now, workers * cores, found, ask(1), budget)
+    return WorkerSize(workers, cores, found)
+
+
+def _refuse_cost(
+    by: datetime, now: datetime, cores: int, found: DeadlineView, least: DeadlineView, budget: Budget
+) -> Refused:
+    ends = now + timedelta(seconds=least.seconds_configured)
+    alone = compute_usd(budget.core_hour_usd, least.seconds_configured)
+    return _refuse(
+        by,
+        f"{plural(cores, 'core')} for {format_duration(found.seconds)} cost ${found.usd}, ${budget.spent_usd} are "
+        f"spent, and limits.max_usd of the plan is ${budget.most_usd}; one core would cost ${alone} and need until "
+        f"{ends:%Y-%m-%d %H:%M} UTC",
+        "ask for a later deadline, or plan again with a higher limits.max_usd",
+    )
+
+
+def _refuse(by: datetime, why: str, hint: str) -> Refused:
+    return Refused(f"deadline {by:%Y-%m-%d %H:%M} UTC was refused; {why}", state=_STATE, hint=hint)

@@ -54,6 +54,9 @@ class Cluster(Protocol):
     then nothing is known.
     """
 
+    def locate(self) -> str:
+        """Where the jobs are that it starts; from another place they are neither found nor stopped."""
+
     def check(self, release: str | None) -> None:
         """Raise ``Refused`` if the cluster that is there has another release than the sealed one."""
 

@@ -1,5 +1,5 @@
-"""Build the command that starts a worker on a cluster, from a run and a project.
+"""Build what starts a worker on a cluster, from a run and a project: a command to print, or an order for its API.
 
-``errata submit`` starts nothing. Pure except :mod:`errata.submit.application`, which the printed command runs on the
-cluster.
+Pure except :mod:`errata.submit.here`, which finds paths of this machine, and :mod:`errata.submit.application`, which
+runs on the cluster.
 """

@@ -1,6 +1,7 @@
-"""Build the Kubernetes objects of one worker: a Job whose pod is the driver, and the template of its executors. Pure.
+"""Build the Kubernetes Job of one worker, whose pod is the driver. Pure.
 
-No operator is needed. Executors belong to the driver's pod, so that Kubernetes removes them with it.
+No operator is needed. Executors belong to the driver's pod, so that Kubernetes removes them with it. Their template is
+an annotation of that pod, which it reads as a file: there is no second object that somebody would have to remove.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from errata.submit.spark import IMAGE_ROOT, build_settings, build_submit_lines
 
 _API = "k8s://https://kubernetes.default.svc"
 _TEMPLATE = "/opt/spark/errata-executor"
+_ANNOTATION = "errata-executor"
 _PORT = 7078
 _LONGEST = 52
 """Most characters of a Job's name, of which Kubernetes makes the names of pods."""
@@ -32,31 +34,28 @@ def name_job(name: str, token: str) -> str:
 def build_driver_job(
     job: WorkerJob, cluster: KubernetesCluster, wishes: SubmitOptions, name: str, token: str
 ) -> dict[str, Any]:
-    """The objects of one worker as one list, for ``kubectl apply``."""
-    named = name_job(name, token)
-    meta = {"name": named, "namespace": cluster.namespace, "labels": _build_labels(job, token)}
+    """The Job of one worker, for ``kubectl apply``."""
+    labels = _build_labels(job, token)
     priority = {"priorityClassName": cluster.priority_class} if cluster.priority_class else {}
-    template = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": meta["labels"]}, "spec": dict(priority)}
+    executor = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": labels}, "spec": priority}
+    template = {"path": "pod.json", "fieldRef": {"fieldPath": f"metadata.annotations['{_ANNOTATION}']"}}
     pod = {
         "restartPolicy": "Never",
         "serviceAccountName": cluster.service_account,
         **priority,
         "containers": [_build_container(job, cluster, wishes, token)],
-        "volumes": [{"name": "executor", "configMap": {"name": named}}],
+        "volumes": [{"name": "executor", "downwardAPI": {"items": [template]}}],
     }
     work = {
         "backoffLimit": 2,
         "ttlSecondsAfterFinished": 86_400,
-        "template": {"metadata": {"labels": meta["labels"]}, "spec": pod},
+        "template": {
+            "metadata": {"labels": labels, "annotations": {_ANNOTATION: json.dumps(executor, sort_keys=True)}},
+            "spec": pod,
+        },
     }
-    return {
-        "apiVersion": "v1",
-        "kind": "List",
-        "items": [
-            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"pod.json": _to_text(template)}},
-            {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": work},
-        ],
-    }
+    meta = {"name": name_job(name, token), "namespace": cluster.namespace, "labels": labels}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": work}
 
 
 def _build_labels(job: WorkerJob, token: str) -> dict[str, str]:
@@ -93,7 +92,3 @@ def _build_container(job: WorkerJob, cluster: KubernetesCluster, wishes: SubmitO
         "ports": [{"containerPort": _PORT}],
         "volumeMounts": [{"name": "executor", "mountPath": _TEMPLATE, "readOnly": True}],
     }
-
-
-def _to_text(data: Any) -> str:
-    return json.dumps(data, indent=2, sort_keys=True)

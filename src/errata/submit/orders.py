@@ -1,6 +1,6 @@
 """Build what is started on a cluster for a submission, in the form that the cluster's API takes. Pure.
 
-Equal submissions give equal orders, so that a process that goes on with a submission of another one starts the same.
+Equal submissions give equal orders, so that a process that continues a submission of another one starts the same.
 """
 
 from __future__ import annotations
@@ -27,16 +27,21 @@ from errata.submit.spark import build_standalone
 
 
 def count_starts(target: str, workers: int) -> int:
-    """How many things are started for so many workers: on EMR, one cluster has all of them as its steps."""
+    """How many things are started for this many workers: on EMR, one cluster has all of them as its steps."""
     return 1 if target == "emr" else workers
+
+
+def name_orders(submission: Submission) -> tuple[WorkerOrder, ...]:
+    """What finds and stops the workers of a submission, in their order; nothing can be started with it."""
+    return tuple(WorkerOrder(one.name, one.token, submission.at, {}) for one in submission.started)
 
 
 def build_orders(job: WorkerJob, cluster: AnyCluster, submission: Submission) -> tuple[WorkerOrder, ...]:
     """The orders of a submission, in the order of its workers."""
     sized = replace(job, cores=submission.cores)
     return tuple(
-        WorkerOrder(one.name, one.token, submission.at, _build_request(sized, cluster, submission, one))
-        for one in submission.started
+        replace(order, request=_build_request(sized, cluster, submission, one))
+        for order, one in zip(name_orders(submission), submission.started, strict=True)
     )
 
 

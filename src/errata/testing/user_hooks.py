@@ -12,7 +12,7 @@ from errata.errors import EngineError
 from errata.model.consumer.declaration import Channel
 from errata.model.consumer.message import Message
 from errata.model.product.throttle import Signal
-from errata.testing.clusters import MemoryCluster
+from errata.testing.clusters.memory_cluster import MemoryCluster
 from errata.testing.consumers import MemoryConsumers, MemoryWatermarks
 from errata.testing.copies import MemoryCopies
 from errata.testing.erasure import ErasedInMemory, FakeSuppressions

@@ -199,6 +199,8 @@ class PlanView:
     rules_changed: tuple[RuleChangeView, ...] = ()  # against the superseded run
     # by name: the class of each sink of the transform, and what the run does with it
     sinks: Mapping[str, str] = field(default_factory=dict, metadata=LEFT_OUT)
+    # by kind: the cluster on which workers may be started, with what is sealed of it
+    clusters: Mapping[str, str] = field(default_factory=dict, metadata=LEFT_OUT)
     # tables in warehouses that follow, according to the current project files; with what decides about them
     copies: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
     # of a repair of copies, what is replaced in each: copy, partitions, copy_rows (now), lake_rows (accepted)

@@ -1,4 +1,4 @@
-"""States, chunks, the verdict of the gate and rows set aside. Pure."""
+"""States, chunks, started workers, the verdict of the gate and rows set aside. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from errata.views.copies import CopyLine
     from errata.views.diff import DiffView
     from errata.views.live_writes import LateInputView
+    from errata.views.plan import DeadlineView
     from errata.views.publish import WaveView
 
 
@@ -132,3 +133,31 @@ class TryView:
         from errata.views.notebook import render_trial
 
         return render_trial(self)
+
+
+@dataclass(frozen=True, slots=True)
+class StartedView:
+    """One thing that was started, and what became of it."""
+
+    name: str
+    id: str | None  # None: it was never started
+    outcome: str | None  # succeeded | failed | stopped | not_started; None: it is running
+    detail: str
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitView:
+    """A submission of workers, and the run after it."""
+
+    run_id: str
+    state: str
+    target: str
+    submission: int  # 0: nothing was ever started for this run
+    workers: int
+    cores: int | None  # of each worker; None: no cap
+    joined: bool  # whether the workers were started by an earlier command
+    chunks_done: int
+    chunks: int
+    started: tuple[StartedView, ...]
+    deadline: DeadlineView | None = None

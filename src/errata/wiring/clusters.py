@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from errata.errors import UsageError
+from errata.jars.lane import find_installed_spark
 from errata.model.cluster.declaration import EmrCluster, KubernetesCluster, ServerlessCluster, StandaloneCluster
 from errata.model.product import Project
 from errata.ports.clusters import Cluster
@@ -31,6 +32,6 @@ def open_cluster(project: Project, target: str) -> Cluster:
         case StandaloneCluster():
             from errata.engines.clusters.standalone import Standalone
 
-            return Standalone(Path(project.root) / ".errata" / "workers")
+            return Standalone(Path(project.root) / ".errata" / "workers", find_installed_spark())
         case None:
             raise UsageError(f"errata.yaml declares no clusters.{target}")

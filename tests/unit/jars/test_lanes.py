@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -49,6 +53,20 @@ def test_the_jars_are_those_of_the_installed_spark():
     runtime = find_sealed_lane(jar.coordinate for jar in load_jar_groups()["spark"])
     assert runtime is not None
     assert runtime[0] == read_minor(installed)
+
+
+def test_the_pyspark_of_a_cluster_decides_although_pip_does_not_know_it(tmp_path: Path):
+    """spark-submit puts its own as a zip before everything else, and a packed environment has none."""
+    own = tmp_path / "pyspark.zip"
+    with zipfile.ZipFile(own, "w") as made:
+        made.writestr("pyspark/__init__.py", "raise AssertionError('imported')")
+        made.writestr("pyspark/version.py", "# a licence\n__version__: str = '4.0.2-amzn-0'\n")
+    asks = "from errata.jars import find_installed_spark as find; print(find())"
+    told = subprocess.run(
+        [sys.executable, "-c", asks], env=os.environ | {"PYTHONPATH": str(own)}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert told.stdout.strip() == "4.0.2-amzn-0"
 
 
 def test_without_pyspark_the_jars_are_those_of_the_default_spark():

@@ -8,8 +8,8 @@ import pytest
 
 from errata.errors import Refused
 from errata.model.product.throttle import Throttle
+from errata.planning.deadline import Budget, WorkerSize, size_workers
 from errata.planning.estimate import Rates, Work
-from errata.planning.worker_size import Budget, WorkerSize, size_workers
 
 NOW = datetime(2026, 11, 17, 6, 0, tzinfo=UTC)
 WORK = Work(rows=0, bytes=3600 * 100, partitions=0, jobs=20, rows_known=False)

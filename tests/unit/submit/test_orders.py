@@ -12,7 +12,7 @@ import kubernetes_validate
 import pytest
 
 from errata.errors import Refused
-from errata.model.cluster import submission
+from errata.model.cluster import cluster_seal, submission
 from errata.model.cluster.declaration import AnyCluster, EmrCluster, KubernetesCluster, ServerlessCluster
 from errata.model.cluster.declaration import StandaloneCluster as Standalone
 from errata.model.cluster.submission import StartedWorker, Submission, build_token, name_worker
@@ -39,7 +39,7 @@ CLUSTERS: dict[str, AnyCluster] = {
 def order(target: str, cluster: AnyCluster | None = None) -> dict[str, Any]:
     name = name_worker(samples.RUN, 1, 1)
     worker = StartedWorker(name, build_token("ledger-1", name))
-    given = Submission(1, target, 2, 8, 2, "2026-02-14T09:00:00Z", (worker,))
+    given = Submission(1, target, 2, 8, 2, "2026-02-14T09:00:00Z", "there", (worker,))
     return dict(build_orders(samples.job(), cluster or CLUSTERS[target], given)[0].request)
 
 
@@ -61,15 +61,19 @@ def test_no_order_contains_a_secret(target: str):
 
 
 def test_the_objects_of_kubernetes_follow_its_schema():
-    """Job, ConfigMap and the template of executors; a wrong field is found."""
-    items = order("kubernetes")["items"]
-    template = json.loads(items[0]["data"]["pod.json"])
-    for one in items:
-        kubernetes_validate.validate(one, "1.33", strict=True)
+    """The Job, and the template of executors in it; a wrong field is found."""
+    job = order("kubernetes")
+    pod = job["spec"]["template"]
+    template = json.loads(pod["metadata"]["annotations"]["errata-executor"])
+    kubernetes_validate.validate(job, "1.33", strict=True)
     with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(items[1] | {"spec": items[1]["spec"] | {"parallel": 2}}, "1.33", strict=True)
+        kubernetes_validate.validate(job | {"spec": job["spec"] | {"parallel": 2}}, "1.33", strict=True)
+    containers = [{"name": "spark", "image": "by-spark"}]  # what Spark adds to a template
+    kubernetes_validate.validate(
+        template | {"spec": template["spec"] | {"containers": containers}}, "1.33", strict=True
+    )
     assert template["spec"] == {"priorityClassName": "below-live"}
-    assert items[1]["spec"]["template"]["spec"]["priorityClassName"] == "below-live"
+    assert pod["spec"]["priorityClassName"] == "below-live"
 
 
 def test_equal_submissions_give_equal_orders():
@@ -102,4 +106,5 @@ def test_a_ledger_in_a_file_is_refused_for_a_driver_elsewhere():
 def test_examples_in_the_rules_are_true():
     """The doctests of the modules."""
     assert doctest.testmod(submission).failed == 0
+    assert doctest.testmod(cluster_seal).failed == 0
     assert doctest.testmod(driver_job).failed == 0

@@ -22,7 +22,7 @@ _STOPPING = {
     "run": ("stopping; what is staged is kept", "nothing is lost, errata run continues"),
     "submit": (
         "stopping the workers; what is staged is kept",
-        "workers may go on; errata submit --stop ends them",
+        "workers may continue; errata submit --stop ends them",
     ),
     "validate": (
         "stopping the measurement; the staged chunks and every recorded verdict are kept",

@@ -139,6 +139,7 @@ def _render_computation(view: PlanView, width: int) -> Iterator[str]:
     yield from format_labelled("estimate", _describe_estimate(view), width)
     yield from render_limits(view, width)
     yield from _render_gate(view, width)
+    yield from _render_clusters(view, width)
     yield from _render_sinks(view, width)
     yield from _render_copies(view, width)
 
@@ -165,6 +166,12 @@ def _render_publication(view: PlanView, width: int) -> Iterator[str]:
     if mode := describe_publish(view.publish):
         yield from format_labelled("publish", mode, width)
     yield from format_labelled("live jobs", describe_live_writes(view.publish), width) if view.publish else ()
+
+
+def _render_clusters(view: PlanView, width: int) -> Iterator[str]:
+    """Where ``errata submit --start`` may start workers of this run."""
+    for n, (target, sealed) in enumerate(view.clusters.items()):
+        yield from format_labelled("" if n else "clusters", [f"{target} ({sealed})"], width)
 
 
 def _render_sinks(view: PlanView, width: int) -> Iterator[str]:

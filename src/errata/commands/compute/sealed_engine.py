@@ -1,7 +1,7 @@
 """Refuse to compute or measure with another engine than the one a run was sealed for.
 
-Publishing, rolling back and cleaning up commit metadata and go on with either: what is in the table must always be
-possible to take back.
+Publishing, rolling back and cleaning up commit metadata and work with either: it must always be possible to roll back
+what is in the table.
 """
 
 from __future__ import annotations

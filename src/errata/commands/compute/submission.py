@@ -1,12 +1,13 @@
 """`errata submit --start` and `--stop`: start workers of a run on a cluster, follow them, and stop them.
 
-The intent is recorded before anything is started and the outcome after it, so that whoever comes next finds what is
+The intent is recorded before anything is started and the outcome after it, so that the next command finds what is
 running. What is started is never started twice: names and tokens follow from the record.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from errata.approval.permissions import require_role
 from errata.commands.compute.worker_watch import WorkerWatch
@@ -16,19 +17,19 @@ from errata.commands.situation import hint_next_step
 from errata.errors import Refused, StateRefused, UsageError
 from errata.failpoints import failpoint
 from errata.model.audit import Actor
+from errata.model.cluster.cluster_seal import require_sealed, seal_cluster
 from errata.model.cluster.declaration import STARTABLE, AnyCluster
-from errata.model.cluster.seal import require_sealed, seal_cluster
 from errata.model.cluster.submission import StartedWorker, Submission
 from errata.model.product import Role
 from errata.model.run import ChunkState, RunState
-from errata.planning.deadline import parse_deadline
+from errata.planning.deadline import Budget, WorkerSize, parse_deadline, size_workers
 from errata.planning.estimate import Work, compute_usd, count_worker_cores, derive_rates
-from errata.planning.worker_size import Budget, WorkerSize, size_workers
+from errata.ports.clusters import Cluster
 from errata.submit.here import find_here
 from errata.submit.job import WorkerJob, build_job
-from errata.submit.orders import build_orders, count_starts, refuse_unreachable
+from errata.submit.orders import build_orders, count_starts, name_orders, refuse_unreachable
 from errata.text.numbers import plural
-from errata.views.submit import StartedView, SubmitView
+from errata.views.run import StartedView, SubmitView
 from errata.worker.budget import core_seconds
 from errata.workspace import RunContext, Workspace
 
@@ -48,34 +49,40 @@ def start_workers(
     image: str | None = None,
 ) -> SubmitView:
     """Start workers on a cluster unless some are running, follow them until the run is computed, and stop them."""
-    context = _open(workspace, actor, run_id, "submit")
+    context = _open(workspace, actor, run_id)
     if target not in STARTABLE:
         raise UsageError(f"--start {target} was refused; expected one of {', '.join(STARTABLE)}")
     if workers is not None and deadline is not None:
         raise UsageError("--workers with --deadline was refused; the deadline decides how many workers there are")
     cluster = _require_cluster(context, target, image)
     job = _build_job(context)
-    refuse_unreachable(target, job)
-    known = _find_running(context, target, job, cluster)
-    if known is None and not _can_work(context):
-        return _refuse_or_report(context, target)
-    watch = None if known is None else _watch(context, known, job, cluster)
-    size = None
+    before = workspace.ledger.submissions.read_all(context.run_id)
+    watch, size = _find_running(context, before, target, job, cluster), None
     if watch is None:
+        refuse_unreachable(target, job)
+        if not _can_work(context):
+            return _refuse_or_report(context, target)
         workspace.engines.cluster(target).check(seal_cluster(target, cluster).release)
         size = _choose_size(context, workers, deadline)
-        watch = _watch(context, _intend(context, target, size, parallel), job, cluster)
+        known, is_mine = _intend(context, len(before) + 1, target, size, parallel)
+        size = size if is_mine else None
+        watch = _join(context, known, target, job, cluster)
+    if size is None:
+        asked = workers is not None or deadline is not None
+        told = f"; it is too late for {'--workers' if workers else '--deadline'}" if asked else ""
+        many = plural(watch.submission.workers, "worker")
+        workspace.narrate(f"following {many} that an earlier command started on {target}{told}")
     with watch.stopping_when_interrupted():
         watch.start()
         watch.follow()
         ended = watch.finish()
-    return _build_view(context, ended, joined=known is not None, size=size)
+    return _build_view(context, ended, joined=size is None, size=size)
 
 
 @hint_next_step
 def stop_workers(workspace: Workspace, actor: Actor, run_id: str) -> SubmitView:
     """Stop everything that was started for a run and is not known to have ended."""
-    context = _open(workspace, actor, run_id, "submit")
+    context = _open(workspace, actor, run_id)
     submissions = workspace.ledger.submissions.read_all(context.run_id)
     if not submissions:
         raise StateRefused(
@@ -85,23 +92,22 @@ def stop_workers(workspace: Workspace, actor: Actor, run_id: str) -> SubmitView:
         )
     last = submissions[-1]
     if last.is_open:
-        cluster = workspace.project.clusters.find(last.target)
-        if cluster is None:
+        if workspace.project.clusters.find(last.target) is None:
             raise Refused(
                 f"submit --stop of {context.run_id} was refused; its workers are on {last.target}, and errata.yaml "
                 f"has no clusters.{last.target} any more",
                 state="they may be running",
                 hint="declare it again",
             )
-        watch = _watch(context, last, _build_job(context), cluster)
+        watch = WorkerWatch(context, last, name_orders(last), _open_cluster(context, last))
         watch.stop("stopped by a person")
         last = watch.submission
     return _build_view(context, last, joined=True)
 
 
-def _open(workspace: Workspace, actor: Actor, run_id: str, command: str) -> RunContext:
+def _open(workspace: Workspace, actor: Actor, run_id: str) -> RunContext:
     run = workspace.ledger.runs.get(run_id)
-    require_role(workspace, actor, (Role.OPERATOR,), command, run.run_id)
+    require_role(workspace, actor, (Role.OPERATOR,), "submit", run.run_id)
     return workspace.open_run(run.run_id, actor)
 
 
@@ -124,32 +130,45 @@ def _build_job(context: RunContext) -> WorkerJob:
     return build_job(project, manifest, context.run_id, context.actor.person, find_here())
 
 
-def _watch(context: RunContext, submission: Submission, job: WorkerJob, cluster: AnyCluster) -> WorkerWatch:
-    return WorkerWatch(
-        context,
-        submission,
-        build_orders(job, cluster, submission),
-        context.engines.cluster(submission.target),
-    )
-
-
-def _find_running(context: RunContext, target: str, job: WorkerJob, cluster: AnyCluster) -> Submission | None:
-    """The submission whose workers may be running; None if there is none, or if all of them have ended since."""
-    submissions = context.ledger.submissions.read_all(context.run_id)
-    last = submissions[-1] if submissions else None
-    if last is None or not last.is_open:
-        return None
-    if last.target != target:
+def _open_cluster(context: RunContext, submission: Submission) -> Cluster:
+    """The cluster on which a submission is; refused where its workers can be neither seen nor stopped."""
+    cluster = context.engines.cluster(submission.target)
+    if (here := cluster.locate()) != submission.place:
         raise Refused(
-            f"--start {target} was refused; workers of {context.run_id} were started on {last.target} and may be "
-            "running",
+            f"submit of {context.run_id} was refused; its workers were started at {submission.place} and may be "
+            f"running; they can be neither seen nor stopped from {here}",
+            state="nothing was changed",
+            hint=f"repeat the command there, with clusters.{submission.target} of errata.yaml as it was; or compute "
+            f"without them: errata run {context.run_id}",
+        )
+    return cluster
+
+
+def _join(
+    context: RunContext, submission: Submission, target: str, job: WorkerJob, declared: AnyCluster
+) -> WorkerWatch:
+    if submission.target != target:
+        raise Refused(
+            f"--start {target} was refused; workers of {context.run_id} were started on {submission.target} and may "
+            "be running",
             state="nothing was started",
             hint=f"errata submit {context.run_id} --stop, or follow them: errata submit {context.run_id} --start "
-            f"{last.target}",
+            f"{submission.target}",
         )
-    watch = _watch(context, last, job, cluster)
-    watch.look()
-    return watch.submission if watch.submission.is_open else None
+    cluster = _open_cluster(context, submission)
+    return WorkerWatch(context, submission, build_orders(job, declared, submission), cluster)
+
+
+def _find_running(
+    context: RunContext, submissions: Sequence[Submission], target: str, job: WorkerJob, declared: AnyCluster
+) -> WorkerWatch | None:
+    """The submission whose workers may be running; None if there is none, or if all of them have ended since."""
+    if not submissions or not submissions[-1].is_open:
+        return None
+    watch = _join(context, submissions[-1], target, job, declared)
+    with watch.stopping_when_interrupted():
+        watch.look()
+    return watch if watch.submission.is_open else None
 
 
 def _can_work(context: RunContext) -> bool:
@@ -163,7 +182,7 @@ def _refuse_or_report(context: RunContext, target: str) -> SubmitView:
     state, counts = context.run.state, context.ledger.progress.counts(context.run_id)
     if counts.total and counts.done == counts.total:
         submissions = context.ledger.submissions.read_all(context.run_id)
-        nothing = Submission(0, target, 0, None, 0, "", ())
+        nothing = Submission(0, target, 0, None, 0, "", "", ())
         return _build_view(context, submissions[-1] if submissions else nothing, joined=True)
     raise StateRefused(
         f"submit of {context.run_id} was refused; expected state approved, running or paused, found {state.value}",
@@ -213,10 +232,13 @@ def _find_planned_deadline(context: RunContext) -> str | None:
     return str(found)
 
 
-def _intend(context: RunContext, target: str, size: WorkerSize, parallel: int) -> Submission:
-    """Record what is about to start; if another process was faster, what that one recorded."""
+def _intend(context: RunContext, n: int, target: str, size: WorkerSize, parallel: int) -> tuple[Submission, bool]:
+    """Record what is about to start; if another process was faster, what that one recorded, and False.
+
+    ``n`` comes from what was read before the workers of the last submission were looked for: a number from a later
+    look would not collide with that of a process that started meanwhile, and both would start workers.
+    """
     submissions = context.ledger.submissions
-    n = len(submissions.read_all(context.run_id)) + 1
     told = {
         "target": target,
         "workers": size.workers,
@@ -224,6 +246,7 @@ def _intend(context: RunContext, target: str, size: WorkerSize, parallel: int) -
         "parallel": parallel,
         "starts": count_starts(target, size.workers),
         "at": context.ledger.now(),
+        "place": context.engines.cluster(target).locate(),
         **({"deadline": size.deadline.by, "usd": size.deadline.usd} if size.deadline else {}),
     }
     is_mine = submissions.intend(context.run_id, n, told, context.actor)
@@ -231,7 +254,7 @@ def _intend(context: RunContext, target: str, size: WorkerSize, parallel: int) -
     if is_mine:
         each = f" of {plural(size.cores, 'core')}" if size.cores else ""
         context.workspace.narrate(f"starting {plural(size.workers, 'worker')}{each} on {target}")
-    return submissions.read_all(context.run_id)[n - 1]
+    return submissions.read_all(context.run_id)[n - 1], is_mine
 
 
 def _build_view(

@@ -156,6 +156,7 @@ def _manifest_view(
         restored=to_plain(manifest.restored) if manifest.restored else None,
         rewrite=to_plain(manifest.target.rewrite) if manifest.target.rewrite else None,
         rules_changed=read_rule_changes(workspace, manifest),
+        clusters={one.target: one.text for one in manifest.clusters},
         sinks={name: sink.text for name, sink in manifest.sinks.items()},
         copies=() if manifest.repairs else _list_copies(workspace, manifest.product),
         repairs=tuple(_describe_repair(one) for one in manifest.repairs),

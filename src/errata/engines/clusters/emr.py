@@ -30,8 +30,14 @@ class Emr:
     client: Any
     declared: EmrCluster
 
-    def check(self, release: str | None) -> None:
-        """See the port. The sealed release is the one that is started, so there is nothing to compare it with."""
+    def locate(self) -> str:
+        """See the port."""
+        return f"region {self.declared.region}"
+
+    def check(self, release: str | None) -> None:  # noqa: ARG002 - the port has it
+        """See the port. The sealed release is the one that is started; only whether EMR answers is to be seen."""
+        with translate_errors(f"EMR in {self.locate()}"):
+            self.client.list_clusters(ClusterStates=["STARTING"])
 
     def start(self, order: WorkerOrder) -> JobStatus:
         """See the port. EMR has no token for this call, so the name of the cluster is looked for first."""

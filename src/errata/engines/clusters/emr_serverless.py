@@ -34,6 +34,10 @@ class EmrServerless:
     client: Any
     declared: ServerlessCluster
 
+    def locate(self) -> str:
+        """See the port."""
+        return f"application {self.declared.application_id} in region {self.declared.region}"
+
     def check(self, release: str | None) -> None:
         """See the port."""
         with translate_errors(f"application {self.declared.application_id}"):

@@ -17,15 +17,22 @@ _LIMIT_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Kubernetes:
-    """One namespace. The id of a job is its token, which all of its objects have as a label."""
+    """One namespace. The id of a job is its token, which the Job and its pods have as a label."""
 
     declared: KubernetesCluster
 
-    def check(self, release: str | None) -> None:
-        """See the port. The image is part of every order, so there is nothing to compare it with."""
+    def locate(self) -> str:
+        """See the port. Without a declared context it is the current one of kubectl; in a pod there may be none."""
+        asked = ["config", "view", "-o", "jsonpath={.current-context}"]
+        context = self.declared.context or self._run(asked, "current context").decode().strip()
+        return f"namespace {self.declared.namespace}" + (f" of context {context}" if context else "")
+
+    def check(self, release: str | None) -> None:  # noqa: ARG002 - the port has it
+        """See the port. The image is part of every order; only whether the namespace answers is to be seen."""
+        self._list("none")
 
     def start(self, order: WorkerOrder) -> JobStatus:
-        """See the port. Objects that are there already are left as they are."""
+        """See the port. Two at once apply the same Job, which is one."""
         if known := self.find(order):
             return known
         self._run(["apply", "-f", "-"], f"start of {order.name}", json.dumps(order.request).encode())
@@ -44,9 +51,9 @@ class Kubernetes:
         return self._describe(job_id, found[0])
 
     def stop(self, job_id: str) -> None:
-        """See the port. Waits until the pods are gone, the executors with their driver."""
-        what = ["delete", "job,configmap", "-l", f"errata-token={job_id}", "--cascade=foreground", "--ignore-not-found"]
-        self._run(what, f"end of Job {job_id}")
+        """See the port. The Job is there until its pod is gone; executors go with their driver."""
+        how = ["--cascade=foreground", "--ignore-not-found", "--wait=false"]
+        self._run(["delete", "job", "-l", f"errata-token={job_id}", *how], f"end of Job {job_id}")
 
     def _list(self, token: str) -> list[dict[str, Any]]:
         text = self._run(["get", "job", "-l", f"errata-token={token}", "-o", "json"], f"Job {token}")
@@ -55,7 +62,9 @@ class Kubernetes:
 
     def _describe(self, token: str, job: dict[str, Any]) -> JobStatus:
         status = job.get("status", {})
-        ended = {one["type"]: one for one in status.get("conditions", ()) if one.get("status") == "True"}
+        is_deleted = "deletionTimestamp" in job["metadata"]  # its pod may still be running
+        conditions = () if is_deleted else status.get("conditions", ())
+        ended = {one["type"]: one for one in conditions if one.get("status") == "True"}
         state = JobState.RUNNING if status.get("active") or status.get("ready") else JobState.STARTING
         if "Complete" in ended:
             state = JobState.SUCCEEDED
@@ -81,7 +90,7 @@ class Kubernetes:
             raise EngineError(f"{what}: kubectl did not end within {_LIMIT_SECONDS} s") from None
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise EngineError(f"{what}: kubectl said: {said[-1] if said else done.returncode}")
+            raise EngineError(f"{what}: kubectl answered: {said[-1] if said else done.returncode}")
         return done.stdout
 
 

@@ -1,8 +1,8 @@
 """Workers as driver processes of this machine, whose executors are on a standalone cluster.
 
 A driver holds a lock on a file for as long as it runs. The lock decides between two processes that would start the
-same driver, and the token in its environment finds it again. Its exit code is in a file, so that it is known to those
-who did not start it.
+same driver, and says to others whether it runs. The token in its environment finds its processes. Its exit code is in a
+file, so that it is known to those who did not start it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from errata.engines.clusters.driver_processes import TOKEN, end_processes, list_processes
@@ -26,6 +26,7 @@ from errata.ports.clusters import Cluster, JobState, JobStatus, WorkerOrder
 
 _SHELL = ("/bin/sh", "-c", 'code="$0"; "$@" & wait $!; echo $? > "$code"')
 _LAST_LINES = 4000
+_MOMENT_SECONDS = 0.05
 _children: list[subprocess.Popen[bytes]] = []
 """Drivers that this process started. They outlive it; it only has to take note of their ends."""
 _NOISE = re.compile(r"^(\s|$|WARNING: |Using |Setting |To adjust |\d\d/\d\d/\d\d )")
@@ -36,54 +37,69 @@ class Standalone:
     """Drivers of one project; ``directory`` keeps their logs, locks and exit codes."""
 
     directory: Path
+    spark: str | None = None  # version of the installed Spark, which drivers run
+
+    def locate(self) -> str:
+        """See the port."""
+        return f"{socket.gethostname()}:{self.directory.resolve()}"
 
     def check(self, release: str | None) -> None:
-        """See the port. The driver's Spark is the one that is installed here."""
-        installed = version("pyspark")
-        if not f"{installed}.".startswith(f"{release}."):
+        """See the port."""
+        if not f"{self.spark}.".startswith(f"{release}."):
             raise Refused(
-                f"--start standalone was refused; the plan seals Spark {release}, this machine has {installed}",
+                f"--start standalone was refused; the plan seals Spark {release}, this machine has "
+                f"{self.spark or 'none'}",
                 state="nothing was started; main is unchanged",
                 hint="start from an environment with that version, or declare this one and plan again",
             )
 
     def start(self, order: WorkerOrder) -> JobStatus:
         """See the port."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        with self._lock(order.token) as lock:
-            # a log without a process: it was started and has ended
-            if lock is not None and not self._log(order.token).exists():
-                self._launch(order, lock)
-        return self.read(_name_job(order.token))
+        while not self._was_started(order.token):
+            with self._lock(order.token, fcntl.LOCK_EX) as lock:
+                if lock is None:  # somebody else is about to start it, or only looks whether it runs
+                    time.sleep(_MOMENT_SECONDS)
+                elif not self._was_started(order.token):
+                    self._launch(order, lock)
+        return self.read(order.token)
 
     def find(self, order: WorkerOrder) -> JobStatus | None:
         """See the port."""
-        return self.read(_name_job(order.token)) if self._log(order.token).exists() else None
+        return self.read(order.token) if self._was_started(order.token) else None
 
     def read(self, job_id: str) -> JobStatus:
-        """See the port."""
-        token, log = _require_own(job_id), str(self._log(_require_own(job_id)))
-        if not self._log(token).exists():
-            return JobStatus(job_id, JobState.STOPPED, "it was never started")
+        """See the port. The id of a driver is its token."""
+        log = self._log(job_id)
         for child in _children:
             child.poll()
-        if list_processes(token):
-            return JobStatus(job_id, JobState.RUNNING, log=log)
-        code = self._code(token)
+        if self._is_running(job_id):
+            return JobStatus(job_id, JobState.RUNNING, log=str(log))
+        if not log.exists():
+            return JobStatus(job_id, JobState.STOPPED, f"{self.directory} does not know it any more")
+        code = self._code(job_id)
         if code is None:
-            return JobStatus(job_id, JobState.STOPPED, "it was killed", log)
+            return JobStatus(job_id, JobState.STOPPED, "it was killed", str(log))
         if code == 0:
-            return JobStatus(job_id, JobState.SUCCEEDED, log=log)
-        said = _find_last_line(self._log(token))
-        return JobStatus(job_id, JobState.FAILED, f"its driver ended with {code}" + (f": {said}" if said else ""), log)
+            return JobStatus(job_id, JobState.SUCCEEDED, log=str(log))
+        said = _find_last_line(log)
+        told = f"its driver ended with {code}" + (f": {said}" if said else "")
+        return JobStatus(job_id, JobState.FAILED, told, str(log))
 
     def stop(self, job_id: str) -> None:
         """See the port."""
-        end_processes(_require_own(job_id))
+        end_processes(job_id)
+
+    def _was_started(self, token: str) -> bool:
+        """Whether there was a start: its log is created before the process, and is kept."""
+        return self._log(token).exists() or bool(list_processes(token))
+
+    def _is_running(self, token: str) -> bool:
+        """Whether somebody has the lock, or a process of it is left although the one with the lock was killed."""
+        with self._lock(token, fcntl.LOCK_SH) as lock:
+            return lock is None or bool(list_processes(token))
 
     def _launch(self, order: WorkerOrder, lock: int) -> None:
         argv = [_find_program(order.request["argv"][0]), *order.request["argv"][1:]]
-        # the output is created first, and the process only then: it is what says that there was a start
         with self._log(order.token).open("xb") as log:
             try:
                 process = subprocess.Popen(
@@ -101,12 +117,13 @@ class Standalone:
         _children.append(process)
 
     @contextmanager
-    def _lock(self, token: str) -> Iterator[int | None]:
+    def _lock(self, token: str, kind: int) -> Iterator[int | None]:
         """The lock of a driver, or None while somebody has it; a process that is started meanwhile keeps it."""
-        lock = os.open(self._file(token, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        lock = os.open(self._file(token, "lock"), os.O_RDONLY | os.O_CREAT, 0o644)
         try:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock, kind | fcntl.LOCK_NB)
             except BlockingIOError:
                 yield None
             else:
@@ -125,21 +142,6 @@ class Standalone:
 
     def _file(self, token: str, ending: str) -> Path:
         return self.directory / f"worker-{token}.{ending}"
-
-
-def _name_job(token: str) -> str:
-    return f"{token}@{socket.gethostname()}"
-
-
-def _require_own(job_id: str) -> str:
-    """The token of a driver of this machine; drivers of others cannot be asked from here."""
-    token, _, host = job_id.partition("@")
-    if host != socket.gethostname():
-        raise EngineError(
-            f"driver {token} was started on {host}; it can be followed and stopped only there",
-            hint=f"repeat the command on {host}",
-        )
-    return token
 
 
 def _find_program(name: str) -> str:

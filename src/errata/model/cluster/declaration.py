@@ -14,6 +14,7 @@ from errata.model.file_keys import Key
 from errata.model.file_values import Count, Identifier, Length, Line, YesNo
 
 _AT = Key("Where application.py, the archives and jars/ are: s3://bucket/path.")
+_ARNS = Key("ARN in Secrets Manager of the secret of each variable that errata.yaml takes from the environment.")
 _SECRETS = Key("Secrets Manager secret of each variable that errata.yaml takes from the environment.")
 
 
@@ -52,7 +53,7 @@ class EmrCluster:
     idle_seconds: Annotated[
         Length, Key("The cluster ends when it was idle this long.", path="idle_timeout", default="10min")
     ] = 600
-    secrets: Annotated[Mapping[Identifier, Line], _SECRETS] = field(default_factory=dict)
+    secrets: Annotated[Mapping[Identifier, Line], _ARNS] = field(default_factory=dict)
     image = None
 
     @property

@@ -43,6 +43,7 @@ class Submission:
     cores: int | None  # of each worker; None: no cap
     parallel: int
     at: str
+    place: str  # where its workers can be found and stopped
     started: tuple[StartedWorker, ...]
 
     @property
@@ -85,6 +86,5 @@ def _read_submission(
         if (ended := facts.get(f"{SUBMISSION}{n}.ended.{number}")) is not None:
             one = replace(one, outcome=ended["outcome"], detail=ended["detail"], log=ended["log"] or one.log)
         started.append(one)
-    return Submission(
-        n, value["target"], value["workers"], value["cores"], value["parallel"], value["at"], tuple(started)
-    )
+    size = (value["workers"], value["cores"], value["parallel"])
+    return Submission(n, value["target"], *size, value["at"], value["place"], tuple(started))

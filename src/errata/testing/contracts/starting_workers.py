@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from errata.ports.clusters import Cluster, JobState, WorkerOrder
-from errata.testing.clusters import MemoryCluster
+from errata.testing.clusters.memory_cluster import MemoryCluster
 
 
 class ClusterSubject(Protocol):
@@ -67,7 +67,7 @@ class ClusterContract:
         assert cluster_subject.count_started() == 1
 
     def test_a_stop_ends_one_job_and_can_be_repeated(self, cluster_subject: ClusterSubject) -> None:
-        """The other goes on."""
+        """The other continues."""
         cluster = cluster_subject.cluster
         one, other = (cluster.start(cluster_subject.order(n)) for n in (1, 2))
         cluster.stop(one.job_id)

@@ -57,7 +57,7 @@ def submit(
         Text, _build_option("--service-account", "NAME", "Service account of the driver on Kubernetes.")
     ] = None,
 ) -> None:
-    """Start workers on a cluster, follow them and stop them; or print how.
+    """Start, follow and stop workers on a cluster.
 
     --start ends when the run is computed, and stops everything that it started; Ctrl-C stops it, too. Workers that are
     running already are followed. Release, image and queue come from clusters in errata.yaml and must be what the plan
@@ -124,7 +124,7 @@ def _refuse_printed_only(names: list[str]) -> None:
 def _start_or_stop(
     session: Session, run: str, start: Text, workers: int | None, parallel: int, deadline: Text, image: Text
 ) -> None:
-    from errata.cli.render.submit import render_submission
+    from errata.cli.render.run import render_submission
 
     with session.client() as client:
         if start is None:

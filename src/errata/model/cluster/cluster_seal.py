@@ -20,6 +20,16 @@ class SealedCluster:
     release: str | None = None
     image: str | None = None
 
+    @property
+    def text(self) -> str:
+        """What is sealed, for people.
+
+        >>> SealedCluster("standalone", "master spark://spark.example.com:7077", "4.1").text
+        'release 4.1, master spark://spark.example.com:7077'
+        """
+        known = (("release", self.release), ("image", self.image))
+        return ", ".join([*(f"{name} {value}" for name, value in known if value), self.queue])
+
 
 def seal_clusters(clusters: Clusters) -> tuple[SealedCluster, ...]:
     """What a plan seals of the declared clusters."""

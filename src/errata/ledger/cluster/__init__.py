@@ -1,0 +1,1 @@
+"""What was started on clusters for each run."""
