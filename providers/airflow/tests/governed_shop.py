@@ -69,7 +69,6 @@ class Shop:
         return {
             **os.environ,
             **name_airflow(self.home),
-            "AIRFLOW__CORE__DAGS_FOLDER": str(EXAMPLES),
             "AIRFLOW_CONN_ERRATA_DEFAULT": json.dumps(connection),
             "SHOP_DAILY_JOB": str(self.folder / "write-day"),
             "SPARK_LOCAL_IP": "127.0.0.1",
@@ -151,8 +150,9 @@ def start_dag(
         sys.executable, str(HERE / "drive.py"), dag, str(folder), "--date", f"{date}T00:00:00+00:00",
         "--conf", json.dumps(conf), "--result", str(result),
     ]  # fmt: skip
+    given = {**environment, "AIRFLOW__CORE__DAGS_FOLDER": str(folder)}
     with log.open("ab") as into:
-        process = subprocess.Popen(call, env=environment, stdout=into, stderr=into)
+        process = subprocess.Popen(call, env=given, stdout=into, stderr=into)
     return Running(process, result, log)
 
 
