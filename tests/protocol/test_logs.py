@@ -126,6 +126,22 @@ def test_a_command_says_when_it_starts_ends_and_fails(make_world: Make, capsys: 
     assert "bf-no-such-run" not in json.dumps(mine)
 
 
+def test_a_search_for_a_run_finds_the_beginning_and_the_end_of_its_commands(make_world: Make) -> None:
+    """Also of one that is refused; part of the id is enough, and the lines have the whole one."""
+    world = make_world(days=1, project=LOG)
+    run = world.to("validated")
+    logs.set_fields({})
+    environment = CliEnvironment(
+        open_project=lambda _place, **options: world.client, out=io.StringIO(), err=io.StringIO(), interactive=False,
+        environ={"ERRATA_USER": "ana"}, width=100,
+    )  # fmt: skip
+    world.client.close = lambda: None  # type: ignore[method-assign]
+    assert main(("publish", run[-8:]), environment) != 0
+    mine = lines(world, run_id=run, command="publish")
+    assert [line["event"] for line in mine] == ["command.started", "command.failed", "command.ended"]
+    assert all(line["target"] == TABLE for line in mine)
+
+
 def test_nothing_is_written_unless_the_project_asks_for_it(make_world: Make) -> None:
     """And what is asked for has the level that was asked for."""
     silent = make_world(days=1)
