@@ -88,8 +88,7 @@ async def ask(installation: Installation, arguments: Sequence[str], at_most: flo
     finally:
         if process.returncode is None:
             process.kill()
-            await process.wait()
-    return read_outcome(process.returncode, printed.decode("utf-8", "replace"))
+    return read_outcome(await process.wait(), printed.decode("utf-8", "replace"))
 
 
 def start_process(call: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]:
