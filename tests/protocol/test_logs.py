@@ -88,15 +88,16 @@ def test_a_failure_is_logged_by_its_code_and_without_what_the_exception_says(mak
 
 
 def test_a_line_about_another_run_has_none_of_the_fields_of_this_one(make_world: Make) -> None:
-    """Only its id is known."""
+    """Only its id is known; a line that names no run belongs to the one that the process works on."""
     world = make_world(days=1, project=LOG)
     logs.set_fields({"run_id": "bf-1", "target": "t", "source_range": "r"})
     logs.log("some.event", run_id="bf-2")
     logs.log("some.event", run_id="bf-1")
+    logs.log("some.event", run_id=None)
     logs.set_fields({})
-    other, same = lines(world, event="some.event")
+    other, same, unnamed = lines(world, event="some.event")
     assert (other["target"], other["source_range"], other["run_id"]) == (None, None, "bf-2")
-    assert (same["target"], same["run_id"]) == ("t", "bf-1")
+    assert (same["target"], same["run_id"]) == (unnamed["target"], unnamed["run_id"]) == ("t", "bf-1")
 
 
 def test_text_cannot_begin_another_line(make_world: Make) -> None:
