@@ -229,7 +229,7 @@ ALERTS = (
         "Nothing is wrong with the data; it was late.",
         (
             ("errata status RUN", "shows the waves and when each was published"),
-            ("errata runbook RUN", "shows how long each step took"),
+            ("errata runbook RUN", "shows when each step was done"),
         ),
     ),
     Alert(
