@@ -250,10 +250,10 @@ class TestExamples:
         words = shlex.split(typed.partition(" | ")[0])[1:]
         command, path = GENERATE.program(), "errata"
         while hasattr(command, "commands"):
-            while words[0] in GROUP_OPTIONS:
+            while words and words[0] in GROUP_OPTIONS:
                 words = words[1 + GROUP_OPTIONS[words[0]] :]
-                if not words:
-                    return
+            if not words:
+                break  # a group that has a command by default takes that, and another refuses
             assert words[0] in command.commands, f"{page}: {typed}"
             command, path, words = command.commands[words[0]], f"{path} {words[0]}", words[1:]
         command.make_context(path, list(words))
