@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from errata.cli.app import helptext, progress
 from errata.cli.render import layout
+from errata.cli.render.gate import render_rules
 from errata.cli.render.try_partition import suggest_after_trial
 from errata.commands.plan.explain import add_stages
 from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
@@ -547,3 +548,14 @@ def test_a_trial_that_the_gate_would_reject_leads_to_another_trial(level: str, n
     (check, *_) = trial.checks
     view = replace(trial, checks=(replace(check, level=level),))
     assert suggest_after_trial(view).startswith(f"{next_} {trial.product} ")
+
+
+def test_a_rule_counts_partitions_once_and_the_run_apart() -> None:
+    """A row account is judged for each day and for the run: two days are two partitions, not three."""
+    days = [{"name": "accounting", "partition": f"2026-01-0{n}", "level": "ok", "message": "fine"} for n in (1, 2)]
+    whole = {"name": "accounting", "partition": None, "level": "ok", "message": "2 chunks counted the same"}
+    assert render_rules([*days, whole], 100) == ["  ✓ accounting   2 of 2 partitions ok   run as a whole ok"]
+    # two inputs say something about each day, and one of them warns
+    twice = [{**one, "level": level} for one in days for level in ("ok", "warn")]
+    first, *_ = render_rules([*twice, whole], 100)
+    assert first == "  ! accounting   0 of 2 partitions ok   2 warn   run as a whole ok"

@@ -28,7 +28,7 @@ from errata.model.audit import Actor
 from errata.model.duration import to_days
 from errata.model.manifest import Manifest
 from errata.model.partition import format_partition_list, format_ranges
-from errata.model.refs import pre_tag, undo_branch
+from errata.model.refs import FIRST_PROPERTY, pre_tag, undo_branch
 from errata.model.run import RunState
 from errata.model.side_tables import find_side_table, is_side_table_mode
 from errata.model.table import DataFile, find_columns_to_add, group_by_partition
@@ -315,7 +315,8 @@ def _find_shape_changes(version: TableVersion, manifest: Manifest, snapshot_id: 
 def _count_live_commits(version: TableVersion, manifest: Manifest) -> int:
     """Number of commits by others to main between planning and publishing."""
     history = version.history(manifest.target.base_snapshot_id, ())
-    return sum(1 for commit in history.commits if not commit.summary.get("errata.publication"))
+    own = {"errata.publication", FIRST_PROPERTY}
+    return sum(1 for commit in history.commits if own.isdisjoint(commit.summary))
 
 
 def _undo_deadline(now: datetime, manifest: Manifest) -> str:
