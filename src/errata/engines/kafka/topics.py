@@ -61,12 +61,15 @@ class KafkaTopics(KafkaClients):
         found = self._find_offsets(topic, state, {one for each in bounds.values() for one in each})
         offsets: dict[str, tuple[OffsetRange, ...]] = {}
         sizes: dict[str, PartitionSize] = {}
+        near_only = set()
         for name, (first, last, begin, until) in bounds.items():
             ranges = seal_ranges(state, found[first], found[last])
             if any(one.size for one in ranges):
                 offsets[name] = ranges
-                rows = max(1, _count_between(state, found[begin], found[until]))
-                sizes[name] = PartitionSize(rows, rows * _ASSUMED_BYTES, 0, fingerprint_ranges(state.topic_id, ranges))
+                rows = _count_between(state, found[begin], found[until])
+                near_only |= set() if rows else {name}
+                mark = fingerprint_ranges(state.topic_id, ranges)
+                sizes[name] = PartitionSize(max(1, rows), max(1, rows) * _ASSUMED_BYTES, 0, mark)
         return InputState(
             name=source.name,
             kind="kafka",
@@ -79,6 +82,7 @@ class KafkaTopics(KafkaClients):
             schemas=(build_record_schema(topic.value),),
             topic=state,
             offsets=offsets,
+            near_only=frozenset(near_only),
         )
 
     def find_near_miss(self, source: Input) -> NearMiss | None:
