@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from errata.cli.app import helptext, progress
 from errata.cli.render import layout
 from errata.cli.render.gate import render_rules
+from errata.cli.render.plan import render_plan
 from errata.cli.render.try_partition import suggest_after_trial
 from errata.commands.plan.explain import add_stages
 from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
@@ -559,3 +560,13 @@ def test_a_rule_counts_partitions_once_and_the_run_apart() -> None:
     twice = [{**one, "level": level} for one in days for level in ("ok", "warn")]
     first, *_ = render_rules([*twice, whole], 100)
     assert first == "  ! accounting   0 of 2 partitions ok   2 warn   run as a whole ok"
+
+
+def test_sizes_of_a_topic_are_called_assumed() -> None:
+    """Brokers do not tell the size of records, so nothing of a plan shows it as known."""
+    topic = replace(samples.INPUTS[0], files=None, kafka="kafka://events/views", rows=9_600, bytes=3_840_000)
+    told = " ".join(" ".join(render_plan(samples.plan(inputs=(topic,)), 100)).split())
+    assert "about 9,600 records 3.8 MB assumed, at 400 bytes a record" in told
+    assert "about 640 MB each by assumed sizes" in told
+    assert "about 9.0 M rows 1.9 GB assumed" in told
+    assert "assumed" not in " ".join(render_plan(samples.plan(), 100))

@@ -13,6 +13,7 @@ from errata.engines.retry import retry
 from errata.errors import EngineError, ErrataError, NotFound
 from errata.model.kafka.declaration import KafkaCluster, KafkaTopic, build_record_schema
 from errata.model.kafka.topic_range import (
+    ASSUMED_RECORD_BYTES,
     BROKER,
     LogState,
     OffsetRange,
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 _SECONDS = 20.0
-_ASSUMED_BYTES = 400
-"""Size of a record for estimates: brokers do not tell it."""
 
 
 class KafkaTopics(KafkaClients):
@@ -69,7 +68,7 @@ class KafkaTopics(KafkaClients):
                 rows = _count_between(state, found[begin], found[until])
                 near_only |= set() if rows else {name}
                 mark = fingerprint_ranges(state.topic_id, ranges)
-                sizes[name] = PartitionSize(max(1, rows), max(1, rows) * _ASSUMED_BYTES, 0, mark)
+                sizes[name] = PartitionSize(max(1, rows), max(1, rows) * ASSUMED_RECORD_BYTES, 0, mark)
         return InputState(
             name=source.name,
             kind="kafka",
@@ -238,7 +237,7 @@ def _build_whole(source: Input, topic: KafkaTopic, state: TopicState) -> InputSt
         location=topic.location,
         column_type=None,
         partitions={},
-        whole=PartitionSize(rows, rows * _ASSUMED_BYTES, 0, fingerprint_ranges(state.topic_id, ranges)),
+        whole=PartitionSize(rows, rows * ASSUMED_RECORD_BYTES, 0, fingerprint_ranges(state.topic_id, ranges)),
         rows_known=False,
         note="every record is read",
         topic=state,
