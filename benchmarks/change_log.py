@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -149,9 +150,9 @@ def _measure(root: Path, bootstrap: str, count: int) -> None:
             if len(plan.chunks) != (1 if name == "one" else _DAYS):
                 raise AssertionError(f"{name}: {len(plan.chunks)} chunks")
             client.approve(str(plan.id), digest=plan.digest)
-            seconds = {name: _time(lambda: client.run(str(plan.id)))}
+            seconds = {name: _time(partial(client.run, str(plan.id)))}
             client.cancel(str(plan.id), reason="bench")
-            seconds["bare"] = _time(lambda: _read_bare(session, bootstrap, count))
+            seconds["bare"] = _time(partial(_read_bare, session, bootstrap, count))
             if turn:  # the first turn starts Spark
                 for what, took in seconds.items():
                     found[what].append(took)
