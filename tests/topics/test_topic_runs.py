@@ -73,6 +73,10 @@ def test_a_run_publishes_what_the_sealed_offsets_hold(topic_world: Make, kafka: 
     for state in ("approved", "staged", "validated", "published"):
         world.step(state, run)
     assert world.rows() == _expected()
+    told = [one.text("day") for one in world.client.status(run).late_inputs]
+    assert any(
+        "may have changed for 2026-01-01 … 2026-01-04 after it was pinned: at least 1 record" in one for one in told
+    )
     assert _read_groups(kafka, topic) == before
     live.close()
     costs = [one.cost for one in world.ledger.progress.attempts(run)]

@@ -167,9 +167,8 @@ def _read_topic(workspace: Workspace, pin: InputPin) -> TopicReads | None:
     """The offsets that a run sealed for each partition of a topic."""
     if pin.topic is None or pin.partition is None or pin.files_part is None:
         return None
-    plain = json.loads(workspace.ledger.parts.get(pin.files_part))
-    listed = from_plain(OffsetsPart, plain)  # type: ignore[type-abstract]
-    return TopicReads(pin.topic.topic_id, pin.topic.clock, pin.topic.declared.lateness_seconds, listed)
+    listed = json.loads(workspace.ledger.parts.get(pin.files_part))
+    return TopicReads.of_pin(pin.topic, from_plain(OffsetsPart, listed))  # type: ignore[type-abstract]
 
 
 def digest_definition(source: Input) -> str:

@@ -75,9 +75,7 @@ def build_input_state(source: Input, product: Product, read: ReadState | None) -
 def _build_topic_reads(source: Input, read: ReadState | None) -> TopicReads | None:
     if source.kafka is None or source.is_message_log or read is None or read.topic is None:
         return None
-    earliest = {log.partition: log.earliest for log in read.topic.logs}
-    state, late = read.topic, source.kafka.lateness_seconds
-    return TopicReads(state.topic_id, state.clock, late, read.offsets or {}, earliest)
+    return TopicReads.of_state(read.topic, source.kafka, read.offsets)
 
 
 def build_explainer(workspace: Workspace, product: Product, changed: Mapping[tuple[str, str], set[str]]) -> Explain:

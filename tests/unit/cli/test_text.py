@@ -570,3 +570,13 @@ def test_sizes_of_a_topic_are_called_assumed() -> None:
     assert "about 640 MB each by assumed sizes" in told
     assert "about 9.0 M rows 1.9 GB assumed" in told
     assert "assumed" not in " ".join(render_plan(samples.plan(), 100))
+
+
+def test_a_topic_that_grew_may_have_changed_an_input() -> None:
+    """Offsets do not tell to which partition a record belongs, and a topic has neither files nor commits."""
+    late = LateInputView("raw", "kafka://events/t", ("2026-01-01",), "d1", topic="kafka://events/t", records=3)
+    told = late.text("day")
+    assert told.startswith(
+        "input raw may have changed for 2026-01-01 after it was pinned: at least 3 records came that"
+    )
+    assert "files" not in told

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
-from errata.model.kafka.topic_range import BROKER, OffsetRange, OffsetsPart
+from errata.model.kafka.declaration import KafkaTopic
+from errata.model.kafka.topic_range import BROKER, OffsetRange, OffsetsPart, TopicPin, TopicState
 from errata.text.numbers import format_duration, plural
 
 
@@ -21,6 +23,17 @@ class TopicReads:
     lateness_seconds: int
     offsets: OffsetsPart
     earliest: Mapping[int, int] = field(default_factory=dict)  # by topic partition: the first offset that is there
+
+    @classmethod
+    def of_pin(cls, pin: TopicPin, offsets: OffsetsPart) -> Self:
+        """What a plan sealed."""
+        return cls(pin.topic_id, pin.clock, pin.declared.lateness_seconds, offsets)
+
+    @classmethod
+    def of_state(cls, state: TopicState, declared: KafkaTopic, offsets: OffsetsPart | None) -> Self:
+        """What would be sealed now."""
+        earliest = {log.partition: log.earliest for log in state.logs}
+        return cls(state.topic_id, state.clock, declared.lateness_seconds, offsets or {}, earliest)
 
     def list_ranges(self, partition: str) -> dict[int, OffsetRange]:
         """What one partition of the input reads, by topic partition."""
@@ -48,8 +61,7 @@ def describe_other_records(then: TopicReads, now: TopicReads, partition: str) ->
     """The difference in words that follow the name of the partition."""
     if then.topic_id != now.topic_id:
         return "changed: the topic was deleted and created again"
-    was, reads = then.list_ranges(partition), now.list_ranges(partition)
-    more = sum(_count_more(was.get(number), one) for number, one in reads.items())
+    more = count_new_records(then, now, partition)
     if not more:
         return "is read from other offsets now"
     if now.clock == BROKER:
@@ -58,6 +70,12 @@ def describe_other_records(then: TopicReads, now: TopicReads, partition: str) ->
         where = "of any time, because producers set the times"
     came = f"{plural(more, 'record')} came since {where}"
     return f"may have changed: {came}, and only a run reads which partition they belong to"
+
+
+def count_new_records(then: TopicReads, now: TopicReads, partition: str) -> int:
+    """Records that a partition would read now and did not read then."""
+    was, reads = then.list_ranges(partition), now.list_ranges(partition)
+    return sum(_count_more(was.get(number), one) for number, one in reads.items())
 
 
 def _count_more(then: OffsetRange | None, now: OffsetRange) -> int:
