@@ -7,6 +7,7 @@ from sabotage.plant import Plant
 __all__ = ["IN_PRIVACY"]
 
 ERASED = "tests/protocol/test_erased_inputs.py::test_"
+STREAM = "tests/protocol/test_wave_stream.py::test_"
 SUPPRESSED = "tests/protocol/test_suppressions.py::test_"
 PLACES = "tests/unit/model/test_erasure_places.py::test_"
 SPARK = "tests/spark/test_erased_inputs.py::test_"
@@ -25,6 +26,20 @@ IN_PRIVACY = (
         " or manifest.leaves_out_prior_rows or any(",
         " or any(",
         (f"{ERASED}a_merge_computes_again_for_prior_rows_alone",),
+    ),
+    Plant(
+        "a wave is judged again as often as the list grows",
+        "commands/compute/wave_stream.py",
+        "        if self.verdicts[upcoming.n] > _MOST_VERDICTS:\n",
+        "        if False:\n",
+        (f"{STREAM}a_wave_whose_list_grows_after_each_of_three_verdicts_is_left_to_a_person",),
+    ),
+    Plant(
+        "a wave whose list grew is not judged again",
+        "commands/compute/wave_stream.py",
+        "            return self._judge_again(upcoming, moved)\n",
+        "            raise moved\n",
+        (f"{STREAM}a_wave_is_judged_again_if_the_list_of_erased_subjects_grows",),
     ),
     Plant(
         "a list that lost subjects passes for the planned one",

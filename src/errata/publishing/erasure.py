@@ -48,10 +48,12 @@ def require_erasure_check(workspace: Workspace, actor: Actor, run: RunRecord, ca
     """Watermark for which the candidate was checked; refuses when the list has changed since."""
     mark = workspace.engines.suppressions.watermark(run.table)
     if mark and _fact_name(candidate, mark) not in workspace.ledger.facts.list(run.run_id):
+        # named, because without its number waves that have no verdict yet are judged first
+        wave = f" --wave {run.wave}" if run.wave else ""
         raise _record_refusal(
             workspace, actor, run, "publish",
             "the list of suppressed subjects has moved since its candidate was judged: assemble and validate again",
-            f"errata validate {run.run_id}", ErasureListMoved,
+            f"errata validate {run.run_id}{wave}", ErasureListMoved,
         )  # fmt: skip
     return mark
 

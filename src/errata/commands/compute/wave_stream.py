@@ -76,18 +76,23 @@ class WaveStream:
         staged = next((one for one in computed if one.state is WaveState.STAGED), None)
         if staged is None:
             return False
+        if self._judge(staged):
+            failpoint("waves.after_verdict")
+            self.done += 1
+        return True
+
+    def _judge(self, wave: WaveRecord) -> bool:
+        """Judge a wave; False if another process did meanwhile."""
         try:
-            validate_run(self.workspace, self.actor, self.run_id, {}, wave=staged.n)
-        except Rebased as live_won:
-            self.workspace.narrate(live_won.message)  # its chunks are computed again
+            validate_run(self.workspace, self.actor, self.run_id, {}, wave=wave.n)
+        except Rebased as again:
+            self.workspace.narrate(again.message)  # its chunks are computed again
         except NeedsAcceptance as waits:
-            self.workspace.narrate(f"wave {staged.n} waits: {waits.message}")
+            self.workspace.narrate(f"wave {wave.n} waits: {waits.message}")
         except StateRefused:
-            if not self._has_moved(staged):
+            if not self._has_moved(wave):
                 raise
-            return True
-        failpoint("waves.after_verdict")
-        self.done += 1
+            return False
         return True
 
     def publish_next(self) -> bool:
@@ -163,10 +168,7 @@ class WaveStream:
         if self.verdicts[upcoming.n] > _MOST_VERDICTS:
             raise moved
         self._say(f"{moved.message}; this is done now")
-        try:
-            validate_run(self.workspace, self.actor, self.run_id, {}, wave=upcoming.n)
-        except Rebased as again:
-            self.workspace.narrate(again.message)  # its chunks are computed again
+        self._judge(upcoming)
         return True
 
     def _has_moved(self, seen: WaveRecord) -> bool:
