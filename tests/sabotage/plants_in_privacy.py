@@ -30,7 +30,7 @@ IN_PRIVACY = (
     Plant(
         "a wave is judged again as often as the list grows",
         "commands/compute/wave_stream.py",
-        "        if self.verdicts[upcoming.n] > _MOST_VERDICTS:\n",
+        "        if self.verdicts[upcoming.n] > MOST_VERDICTS:\n",
         "        if False:\n",
         (f"{STREAM}a_wave_whose_list_grows_after_each_of_three_verdicts_is_left_to_a_person",),
     ),

@@ -21,6 +21,9 @@ from errata.model.side_tables import find_landing_pin
 from errata.publishing.replacement import Replacement
 from errata.workspace import RunContext, Workspace
 
+MOST_VERDICTS = 3
+"""Verdicts that one command gives on one candidate, if subjects are erased between each of them and its publication."""
+
 
 def check_candidate_erasure(context: RunContext, candidate: CandidateRecord, listed: str | None = None) -> None:
     """Check that a candidate holds no rows of listed subjects and record that; refuse it otherwise.

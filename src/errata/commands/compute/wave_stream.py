@@ -37,6 +37,7 @@ from errata.ledger import RunRecord, WaveRecord
 from errata.model.audit import Actor
 from errata.model.run import FINAL, RunState
 from errata.model.waves import WaveState
+from errata.publishing.erasure import MOST_VERDICTS
 from errata.publishing.waves import find_next_wave, find_stop_reason, turn_view
 from errata.text.exceptions import first_line
 from errata.text.numbers import format_moment, plural
@@ -46,8 +47,6 @@ _POLL_SECONDS = 0.5
 _RETRY_SECONDS = 60.0
 """How long a wave waits after a refusal, each of which is audited."""
 _PAY_SECONDS = 30.0
-_MOST_VERDICTS = 3
-"""Verdicts on one wave, if subjects are erased between each of them and its publication."""
 _WAITS = (ApprovalRefused, PublishHeld, ScopeLocked)
 """What a wave may wait for while the rest is computed: a person, a pause, a consumer, another publisher."""
 
@@ -165,7 +164,7 @@ class WaveStream:
     def _judge_again(self, upcoming: WaveRecord, moved: ErasureListMoved) -> bool:
         """Judge a wave once more whose verdict is older than the list of erased subjects; it is tried again then."""
         self.verdicts[upcoming.n] = self.verdicts.get(upcoming.n, 1) + 1
-        if self.verdicts[upcoming.n] > _MOST_VERDICTS:
+        if self.verdicts[upcoming.n] > MOST_VERDICTS:
             raise moved
         self._say(f"{moved.message}; this is done now")
         self._judge(upcoming)
