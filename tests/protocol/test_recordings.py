@@ -180,3 +180,20 @@ def test_subjects_inside_the_messages_of_a_recording_are_found(make_world: Make,
         assert ends.startswith("its keep ends, or a correction supersedes it")
         assert (done.files, is_there) == ((), True)
         assert [why.partition(",")[0] for why in done.unproven.values()] == ["it has changes of erased subjects"]
+
+
+def test_a_csv_file_with_another_header_is_refused_by_file_and_column(make_world: Make):
+    """Before anything is computed, and never as a column of NULLs."""
+    source = SOURCE.replace("format: json", "format: csv")
+    world = make_world(days=2, product=PRODUCT, project=source)
+    for day, header in zip(DAYS, ("day,account,amount", "day,account,price"), strict=True):
+        place = world.root / f"landing/orders_{day}.csv"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(f"{header}\n{day},a,1.10\n")
+        world.client.import_files(str(place), "orders", as_="ana")
+    with pytest.raises(PlanRefused) as refused:
+        world.client.plan("fin.sales", partitions=",".join(DAYS), reason="r", as_="ana")
+    told = f"{refused.value} {refused.value.fields}"
+    assert f"orders_{DAYS[1]}.csv" in told
+    assert "column amount is not there" in told
+    assert f"orders_{DAYS[0]}.csv" not in told
