@@ -197,3 +197,21 @@ def test_a_csv_file_with_another_header_is_refused_by_file_and_column(make_world
     assert f"orders_{DAYS[1]}.csv" in told
     assert "column amount is not there" in told
     assert f"orders_{DAYS[0]}.csv" not in told
+
+
+def test_subjects_inside_the_messages_of_a_table_are_found(make_world: Make):
+    """A table of change messages has no column of subjects; what it holds is in their values."""
+    reads = (
+        "inputs:\n  raw: {table: lake.raw.messages, partition: day, subjects: [account], "
+        "cdc: {as: state, key: [id], transactions: lake.raw.messages}, "
+        'columns: {id: long, account: string, amount: "decimal(12,2)", day: date}}\n'
+    )
+    product = PRODUCT.replace(PRODUCT[PRODUCT.index("inputs:") : PRODUCT.index("publish:")], reads)
+    world = make_world(days=1, product=product, project=ERASURE)
+    columns = {"topic": "string", "partition": "int", "offset": "long", "value": "string"}
+    world.lake.create("lake.raw.messages", columns)
+    value = VALUES["changes"].replace("WHO", "planted-1")
+    world.lake.table("lake.raw.messages").append([{"topic": "t", "partition": 0, "offset": 0, "value": value}])
+    for who, is_held in (("planted-1", True), ("nobody", False)):
+        found = {place.label for place in world.client.erase_where([who], as_="bo").places}
+        assert ("source:lake.raw.messages" in found) is is_held

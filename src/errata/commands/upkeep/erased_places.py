@@ -17,7 +17,7 @@ from errata.model.refs import emitted_table, quarantine_table
 from errata.model.side_tables import CORRECTION_COLUMNS
 from errata.workspace import Workspace
 
-_JSON, _EMITTED = ("row",), ("key", "value")
+_JSON, _EMITTED, _MESSAGE = ("row",), ("key", "value"), ("value",)
 _REDACTED = "errata erase redact takes the rows out"
 _LOG_ENDS = "its keep ends, or a correction supersedes it and errata erase redact removes it: a log keeps its messages"
 
@@ -62,8 +62,13 @@ class Search:
 
     def _search_input(self, source: Input) -> Iterator[Place]:
         if source.table is not None:
-            states = self.workspace.engines.subject_search.find_states(source.table, source.subjects, self.ids)
-            if any(held.ref == "main" for held in states):
+            search = self.workspace.engines.subject_search
+            if source.cdc is not None:  # rows are inside the messages
+                is_held = search.find_in_json(source.table, _MESSAGE, self.ids)
+            else:
+                states = search.find_states(source.table, source.subjects, self.ids)
+                is_held = any(held.ref == "main" for held in states)
+            if is_held:
                 yield Place("source", source.table, HOLDS, None, "its owner deletes the rows; runs leave them out")
         elif source.recording is not None:
             yield from self._search_recordings(source)
