@@ -17,7 +17,7 @@ _EFFECTS = (Effect.CORRECTIONS, Effect.TOPIC)
 
 
 def describe_unpaid(items: Iterable[OutboxItem], manifest: Manifest, report: PaymentReport) -> Iterator[str]:
-    """One line for each item that is still owed, unless a warning of the payment has told why."""
+    """One line for each item that is still owed, unless a warning of the payment says why."""
     for item in items:
         is_told = any(line.startswith(f"item {item.item_id} ") for line in report.warnings)
         if item.effect in _EFFECTS and item.state is ItemState.OWED and not is_told:
