@@ -178,12 +178,14 @@ def _time(act: Any) -> float:
 
 
 def _read_bare(session: Any, bootstrap: str, count: int) -> None:
+    from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader knows
+
     options = {"kafka.bootstrap.servers": bootstrap, "subscribe": "cdc.public.orders", "startingOffsets": "earliest"}
     rows = session.read.format("kafka").options(**options).option("endingOffsets", "latest").load()
     form = "op string, before map<string,string>, after map<string,string>, source struct<lsn:bigint,txId:bigint>"
     parsed = rows.selectExpr(f"from_json(cast(value as string), '{form}') AS m")
-    seen = parsed.groupBy("m.op").agg({"m.source.lsn": "max", "m.after": "count"}).collect()
-    if sum(row[2] for row in seen) != count:
+    seen = parsed.groupBy("m.op").agg(F.count("m.after"), F.max("m.source.lsn")).collect()
+    if sum(row[1] for row in seen) != count:
         raise AssertionError(seen)
 
 
