@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import Goal, goals, heading, lines
-from benchmarks.rounds import REPS, Ratio
+from benchmarks.rounds import REPS, WARM, Ratio
 
 __all__ = ["main"]
 
@@ -137,7 +137,7 @@ def _measure(root: Path, bootstrap: str, count: int) -> None:
     share = 400 * count // _DAYS
     chunked = {"one": "", "four": f"chunks: {{bytes: {share}}}\n"}
     found: dict[str, list[float]] = {"bare": [], **{name: [] for name in chunked}}
-    for turn in range(REPS + 1):
+    for turn in range(WARM + REPS):
         for name, setting in chunked.items():
             (root / "errata.yaml").write_text(files["errata.yaml"] + setting, "utf-8")
             workspace = open_workspace(root)
@@ -153,7 +153,7 @@ def _measure(root: Path, bootstrap: str, count: int) -> None:
             seconds = {name: _time(partial(client.run, str(plan.id)))}
             client.cancel(str(plan.id), reason="bench")
             seconds["bare"] = _time(partial(_read_bare, session, bootstrap, count))
-            if turn:  # the first turn starts Spark
+            if turn >= WARM:
                 for what, took in seconds.items():
                     found[what].append(took)
             client.close()
