@@ -78,7 +78,7 @@ class Standalone:
             return JobStatus(job_id, JobState.STOPPED, f"{self.directory} does not know it any more")
         code = self._code(job_id)
         if code is None:
-            return JobStatus(job_id, JobState.STOPPED, "it was killed", str(log))
+            return JobStatus(job_id, JobState.STOPPED, "it was stopped or killed", str(log))
         if code == 0:
             return JobStatus(job_id, JobState.SUCCEEDED, log=str(log))
         said = _find_last_line(log)
