@@ -44,8 +44,8 @@ def test_a_correction_is_planned_decided_computed_judged_and_published(shop: Sho
     ]
 
 
-def test_workers_that_are_started_elsewhere_are_waited_for_without_a_slot(shop: Shop):
-    """The task starts its program, and ends when every chunk is staged."""
+def test_a_task_whose_program_started_the_workers_ends_when_every_chunk_is_staged(shop: Shop):
+    """The run is computed by another account, with Errata started by the program."""
     plan = shop.errata("plan", "shop.daily_sales", "--from=2026-01-05", "--to=2026-01-07", "--reason=r", person="ana")[
         1
     ]

@@ -30,7 +30,7 @@ def shop_undo() -> None:
 
 @dag(schedule=None, start_date=START, params={"run_id": Param("", type="string")})
 def shop_elsewhere() -> None:
-    """Start workers with a program of our own, and wait for them without a slot."""
+    """Start a worker with a program of our own, and end when the run is computed."""
     worker = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
     errata = [os.environ.get("SHOP_ERRATA", "errata"), "-C", os.environ.get("SHOP_PROJECT", "."), "--as", "ana"]
     ErrataRunOperator(
