@@ -25,7 +25,7 @@ from benchmarks.page import merged
 
 QUESTIONS = (
     "overhead", "days", "waves", "loop", "publish", "scale", "skew", "resume", "planning", "looks", "again", "copies",
-    "live", "kafka", "sqlmesh",
+    "live", "kafka", "change_log", "sqlmesh",
 )  # fmt: skip
 
 

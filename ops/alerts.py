@@ -106,7 +106,7 @@ ALERTS = (
         "Main is unchanged. The output is kept for the diff.",
         (
             ("errata diff RUN", "shows which rules failed, and sample rows"),
-            ("errata cancel RUN", "gives the run up; plan again with repaired code"),
+            ('errata cancel RUN --reason "…"', "gives the run up; plan again with repaired code"),
         ),
     ),
     Alert(
@@ -120,7 +120,7 @@ ALERTS = (
         "As the last command left it.",
         (
             ("errata status RUN", "ends with the command to type next, and who may type it"),
-            ("errata cancel RUN", "gives the partitions free"),
+            ('errata cancel RUN --reason "…"', "frees the partitions"),
         ),
     ),
     Alert(
@@ -132,7 +132,8 @@ ALERTS = (
         "A worker died, and there is no other one to take its chunks.",
         "Main is unchanged. What the dead worker wrote does not count.",
         (
-            ("errata status RUN", "shows the attempts and when their lease ran out"),
+            ("errata status", "lists the runs of the product; that which is running is the one"),
+            ("errata status RUN", "shows its chunks and their workers"),
             ("errata run RUN", "takes the chunks over"),
         ),
     ),
@@ -145,8 +146,8 @@ ALERTS = (
         "The process that published or rolled back died between its intent and its record.",
         "The commit landed whole or not at all. The next command looks which, and records it.",
         (
-            ("errata publish RUN", "settles it and continues; after a rollback: errata rollback RUN"),
-            ("errata status RUN", "shows what is published now"),
+            ("errata deliver PRODUCT", "looks which it is and records it, for a publication and for a rollback"),
+            ("errata status", "lists the runs of the product and their states; then repeat the command that died"),
         ),
     ),
     Alert(
@@ -212,6 +213,7 @@ ALERTS = (
         "The live pipeline is behind, or the signal cannot be read; the run starts no chunk meanwhile.",
         "Nothing is wrong with the run. The live pipeline has priority.",
         (
+            ("errata status", "lists the runs of the product; that which is running is the one"),
             ("errata status RUN", "shows the reading"),
             ("errata pause RUN", "sends the workers home until the pipeline has recovered"),
         ),
@@ -227,7 +229,7 @@ ALERTS = (
         "Nothing is wrong with the data; it was late.",
         (
             ("errata status RUN", "shows the waves and when each was published"),
-            ("errata runbook RUN", "shows how long each step took"),
+            ("errata runbook RUN", "shows when each step was done"),
         ),
     ),
     Alert(

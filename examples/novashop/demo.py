@@ -49,6 +49,7 @@ class Demo:
     stream: workshop.Stream
     app: servers.App
     database: servers.Database
+    worker: workshop.Worker
     claims: list[Claim] = field(default_factory=list)
     before: list[independent.Row] = field(default_factory=list)
     run: str = ""
@@ -87,7 +88,8 @@ class Demo:
         heading("Main as it is, by the product's own rules: the same hours of other weeks, and the orders")
         output = self.errata.show("ana", "plan", EVENTS, *SCOPE, "--kind", "reconcile", "--reason", "is there a hole?")
         judged = first(RUN_ID, output)
-        self.errata.show("ana", "run", judged, exits=(4,))
+        self.worker.call("run", judged)
+        self.worker.call("validate", judged)
         missing, state = independent.compare(self.before).missing, self.state(judged)
         self.claims.append(
             Claim(
@@ -102,7 +104,7 @@ class Demo:
         """The first version of a rule takes prefetches for views; the gate stops it in the first wave."""
         heading("The first rule takes prefetches for views")
         run = self.plan(*SCOPE, reason=REASON)
-        self.errata.show("backfill", "run", run, "--publish", exits=(3, 4))
+        self.worker.call("run", run, publish=True)
         rows = independent.read_events(self.lake)
         changed = len(
             {row for row in rows if row.hour in independent.LOST}
@@ -128,7 +130,8 @@ class Demo:
         heading("The second rule trusts the clocks too much, and nobody notices at once")
         workshop.release(self.project, workshop.SUBTLE)
         run = self.plan(*SCOPE, "--supersede", refused, reason=f"{REASON}: without prefetches")
-        self.errata.show("backfill", "run", run, "--publish")
+        self.worker.call("run", run, publish=True)
+        self.errata.show("bo", "status", run)
         self.measure_waves(run)
         found = independent.compare(independent.read_events(self.lake))
         say(f"All nine hours are out. {found.twice:,} events are there twice: the log is up to 2.5 s late.")
@@ -165,12 +168,13 @@ class Demo:
         heading("The third rule, in waves of three hours: each is visible and delivered while the next is computed")
         workshop.release(self.project, workshop.RIGHT)
         self.run = self.plan(*SCOPE, "--supersede", superseded, reason=f"{REASON}: api-nearest 3 (APP-4720)")
-        self.errata.show("backfill", "run", self.run, "--publish", "--max-chunks", "1", "--parallel", "1")
-        self.errata.show("backfill", "run", self.run, "--max-chunks", "1", "--parallel", "1")
+        self.worker.call("run", self.run, publish=True, max_chunks=1, parallel=1)
+        self.worker.call("run", self.run, max_chunks=1, parallel=1)
         self.ask_for_erasure()
         heading("The run continues under the same approval; what used their rows is computed again without them")
-        self.errata.show("backfill", "run", self.run, "--publish")
-        self.errata.show("ana", "report", self.run, "-o", str(self.project / "report.html"))
+        self.worker.call("run", self.run, publish=True)
+        self.errata.show("bo", "status", self.run)
+        self.worker.write_report(self.run)
 
     def ask_for_erasure(self) -> None:
         """Two users ask, when the first wave is out and the second one is computed."""
@@ -191,7 +195,9 @@ class Demo:
         self.errata.show("bo", "erase", "redact", "--reason", REQUESTS)
         first_wave = f"{HOURS[0]}..{HOURS[2]}"
         run = self.plan("--partitions", first_wave, reason=REQUESTS)
-        self.errata.show("backfill", "run", run, "--publish")
+        self.worker.call("run", run)
+        self.worker.call("validate", run)
+        self.worker.call("publish", run, by_itself=True)
 
     def wait_for_deletion(self) -> None:
         """Wait until the stream's team has deleted the rows, or two minutes."""
@@ -232,7 +238,7 @@ class Demo:
         )
         campaign = first(CAMPAIGN_ID, output)
         self.errata.show("bo", "approve", campaign, "--digest", first(CAMPAIGN, output))
-        self.errata.show("backfill", "run", campaign, "--publish")
+        self.worker.call("run_campaign", campaign, publish=True)
         viewed, bought = independent.read_funnel(self.lake)
         truth = [event for event in shop.live_monday().truth
                  if event.hour in independent.LOST and event.user_id not in shop.ERASED]  # fmt: skip
@@ -309,7 +315,7 @@ def replay(project: Path) -> bool:
         with workshop.Stream(project, broker.bootstrap) as stream, servers.App(broker) as app:
             say("The stream appends to the table of events and will not stop until the end.")
             stream.wait_for(1)
-            demo = Demo(project, Errata(project), stream, app, database)
+            demo = Demo(project, Errata(project), stream, app, database, workshop.Worker(project, "backfill"))
             demo.show_hole()
             demo.record()
             refused = demo.refuse_bad_rule()

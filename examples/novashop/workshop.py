@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import time
@@ -11,7 +12,10 @@ from typing import Any
 
 from examples.finsight.background import Background
 from examples.finsight.lake import Lake
-from examples.finsight.workshop import DemoError
+from examples.finsight.workshop import DemoError, environment
+
+import errata
+from errata.report.page import render_page
 
 HERE = Path(__file__).resolve().parent
 MARKER = ".novashop-demo"
@@ -46,6 +50,34 @@ def release(project: Path, rule: dict[str, str]) -> None:
     for word, value in rule.items():
         text = text.replace(word, value)
     (project / "products" / "events.yaml").write_text(text, "utf-8")
+
+
+class Worker:
+    """The service account, in one Python session: the Spark that computed the first run computes the others too."""
+
+    def __init__(self, project: Path, account: str) -> None:
+        os.environ.update(environment())
+        self.project, self.account = project, account
+
+    def call(self, method: str, *arguments: str, **options: Any) -> Any:
+        """Print the call, make it, and print what it says; returns its view, or None if Errata refused."""
+        said = [repr(one) for one in arguments] + [f"{name}={value!r}" for name, value in options.items()]
+        print(f"\n>>> client.{method}({', '.join([*said, f'as_={self.account!r}'])})")
+        # opened for each call, because releases change the project's files
+        with errata.open(str(self.project), narrate=lambda line: print(f"  {line}", flush=True)) as client:
+            try:
+                view = getattr(client, method)(*arguments, as_=self.account, **options)
+            except errata.ErrataError as refused:
+                print(f"  {type(refused).__name__}: {refused.message}")
+                return None
+        print(f"  {getattr(view, 'state', 'done')}")
+        return view
+
+    def write_report(self, run: str) -> None:
+        """The page for the owner of the events, from the same session."""
+        print(f"\n>>> render_page(client.report({run!r}))  # report.html")
+        with errata.open(str(self.project)) as client:
+            (self.project / "report.html").write_text(render_page(client.report(run)), "utf-8")
 
 
 class Stream(Background):

@@ -48,7 +48,8 @@ def log(event: str, level: int = logging.INFO, **fields: Any) -> None:
 
 def _merge(fields: Mapping[str, Any]) -> dict[str, Any]:
     bound = _bound.get()
-    run_id = fields.get("run_id", bound.get("run_id"))
+    # what a process does for its run without naming it, such as recording a guard, belongs to the run, too
+    run_id = fields.get("run_id") or bound.get("run_id")
     # of another run than the one that is worked on, only the id is known
     known = bound if run_id == bound.get("run_id") else {}
     given = {name: value for name, value in fields.items() if value is not None}

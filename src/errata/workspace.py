@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -88,6 +88,9 @@ class Engines(Protocol):
 
     @property
     def topic_writer(self) -> TopicWriter: ...
+
+    def find_silent_clusters(self, clusters: Iterable[str]) -> Mapping[str, str]:
+        """Those of these Kafka clusters that do not answer, with what was found; all are asked at once."""
 
     @property
     def ready(self) -> ReadyTables: ...

@@ -325,6 +325,31 @@ def test_a_killed_recording_continues_at_its_page(open_project: Callable[..., Cl
     assert [parse_qs(urlsplit(path).query)["after"] for path in api.asked[before:]] == [["3"]]
 
 
+def test_a_packed_answer_that_grows_without_end_is_not_unpacked(
+    open_project: Callable[..., Client], open_scan: Callable[..., Client], api: Api
+):
+    """As a page it is no JSON, and as an export it is rejected by its reason; nothing of it is read by a run."""
+    bomb = gzip.compress(bytes(64 * 1024 * 1024), mtime=0)
+    api.answer = lambda _path: (200, {"content-encoding": "gzip"}, bomb)  # type: ignore[method-assign]
+    with open_project() as client:
+        with pytest.raises(EngineError, match="page 1 is not JSON"):
+            record(client)
+        assert client.recordings(every=True).files == ()
+    with open_scan("window: none, paging: file", "csv") as client:
+        assert client.record("api").rejected[0].why == "its first line is not a header: it is longer than 16 MiB"
+
+
+def test_parameters_of_the_address_are_all_sent(open_project: Callable[..., Client], api: Api):
+    """Also one that is there twice; the window takes the place of one with its name."""
+    api.url += "/v1?status=open&status=closed&since=never&x="
+    with open_project() as client:
+        record(client)
+    query = parse_qs(urlsplit(api.asked[0]).query, keep_blank_values=True)
+    assert query["status"] == ["open", "closed"]
+    assert query["since"] == ["2026-01-03T00:00:00Z"]
+    assert api.asked[0].count("since=") == 1
+
+
 def test_credentials_in_an_address_are_refused(tmp_path: Path):
     """They would be in logs of proxies and servers; headers and tokens are for them."""
     (tmp_path / "errata.yaml").write_text(PROJECT % ("http://ana:secret-word@127.0.0.1:1", CURSOR))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from errata.cli.render.publish import render_publish
+from errata.delivery.payment import PaymentReport
+from errata.delivery.unpaid import describe_unpaid
 from errata.errors import ProjectFileError, RunFailed
 from errata.failpoints import arm
 from errata.model.kafka.outgoing import OutgoingRecord
@@ -79,6 +83,31 @@ def test_a_topic_that_does_not_answer_keeps_no_publication_from_landing(make: An
     assert len(topics.sent["sales-fixes"]) == len(world.expected())
     kept = [one["why"] for one in world.client.cleanup(as_="ana", dry_run=True).kept]
     assert "rows that are still owed to a topic" not in kept
+
+
+def test_a_publication_says_what_is_still_owed_why_and_what_pays_it(make: Any) -> None:
+    """A failed attempt is a warning once; until the next one is due, and where time was over, there is a line."""
+    world, topics = make()
+    topics.down.add("sales-fixes")
+    run = world.to("validated")
+    first, again = world.client.publish(run, as_="bo"), world.client.publish(run, as_="bo")
+    assert ("is not paid" in first.warnings[0], first.owed) == (True, ())
+    failed = (
+        "rows of sink fixes for kafka://events/sales-fixes: the last attempt failed (kafka://events/sales-fixes does"
+    )
+    (line,) = again.owed
+    assert line.startswith(failed)
+    assert line.endswith("; to pay it: errata deliver fin.sales")
+    assert "still owed: rows of sink fixes" in " ".join(render_publish(again, 200))
+    (item,) = [one for one in world.ledger.outbox.list(run_id=run) if one.effect.value == "topic"]
+    manifest, fresh = world.ledger.runs.manifest(run), replace(item, last_error=None)
+    (late,) = describe_unpaid([fresh], manifest, PaymentReport(is_out_of_time=True))
+    assert "not begun, because this command starts no payment after 10 s; to pay it: errata deliver fin.sales" in late
+    (behind,) = describe_unpaid([replace(fresh, progress={"waits": "the rows in t"})], manifest, PaymentReport())
+    assert "waits for the rows in t" in behind
+    topics.down.clear()
+    world.client.deliver(as_="ana")
+    assert world.client.publish(run, as_="bo").owed == ()
 
 
 def test_after_a_rollback_nothing_more_goes_out(make: Any) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from errata.cli.app.interrupt import describe_end, describe_interrupt
+from errata.cli.app.interrupt import describe_end, describe_interrupt, describe_state
 from errata.ledger import Ledger, current_owner
 from errata.model.audit import Actor
 from errata.model.run import RunState
@@ -171,6 +171,7 @@ def test_validate_and_a_pause_end_with_the_first(tmp_path: Path, words: tuple[st
         ("publish bf-1 --wait", ("wave 2",), "not waiting any longer for wave 2; what is published stays published"),
         ("publish bf-1", (), "a commit in progress lands whole or not at all"),
         ("try fin.sales 2026-01-01", (), "nothing was written"),
+        ("check", (), "nothing was changed"),
     ],
 )
 def test_every_long_command_says_what_happens_and_what_a_second_one_does(
@@ -190,6 +191,20 @@ def test_the_last_words_tell_state_and_next_command_and_give_the_cursor_back() -
     assert "\x1b" not in describe_end(["publish", "bf-1"], is_terminal=False)
 
 
+@pytest.mark.parametrize("words", ["check", "-C lake stale fin.sales", "show bf-1", "impact fin.sales"])
+def test_a_command_that_only_looks_speaks_of_no_commit(words: str) -> None:
+    """Nothing was changed, and there is nothing to continue."""
+    assert describe_state(words.split()) == "nothing was changed"
+    told = describe_end(words.split(), is_terminal=False)
+    assert "commit" not in told
+    assert told.endswith(f"\nhint: to look again: errata {words}\n")
+
+
 def test_a_command_that_is_over_in_a_moment_says_nothing() -> None:
     """``status --watch`` is ended by Ctrl-C on purpose."""
     assert describe_interrupt(["status", "--watch"], ()) == ""
+
+
+def test_words_of_a_program_are_no_command_of_errata() -> None:
+    """What `errata live write` starts may commit, whatever it is called."""
+    assert describe_state(["live", "write", "--", "check"]).startswith("a commit to main landed whole or not at all")

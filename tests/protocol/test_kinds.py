@@ -276,6 +276,18 @@ def test_bootstrap_fills_only_empty_partitions(make_world: Make) -> None:
     assert world.client.status(run).state == "published"
 
 
+def test_the_first_publication_of_a_table_counts_no_write_of_its_own(make_world: Make) -> None:
+    """The snapshot without files that a table needs for branches is no live write; one of a live job is counted."""
+    counts = []
+    for is_live in (False, True):
+        world = make_world(days=3, history=False)
+        run = world.to("validated", world.days[0], kind="bootstrap")
+        if is_live:
+            world.live(world.days[2])
+        counts.append(world.client.publish(run, as_="bo").live_commits)
+    assert counts == [0, 1]
+
+
 def test_replay_reads_every_old_row_or_is_refused(make_world: Make) -> None:
     """A correction may leave out what a source lost, on the record; a replay that did would not be one."""
     world = make_world(days=2)

@@ -11,6 +11,7 @@ from errata.errors import ErrataError
 from errata.model.consumer.outbox import Effect, ItemState
 from support.lineage import list_endings, read_events, require_valid
 from support.memory_world import MemoryWorld as World
+from support.memory_world import build as total_by_day
 from support.world import PRODUCT, PRODUCT_FILE, TABLE
 
 Make = Callable[..., World]
@@ -121,15 +122,14 @@ def test_a_run_that_is_cancelled_aborts(make_world: Make) -> None:
 
 def test_a_correction_that_goes_on_after_it_failed_is_another_run(make_world: Make) -> None:
     """The failed run stays failed; what follows has an id of its own and the same job."""
-    world = make_world(days=2, project=LINEAGE + "chunks: {attempts: 1}\n", chunk_bytes="1")
-    good, broken = world.transform, True
+    broken = True
 
     def build(ctx: Any, raw: Any) -> Any:
         if broken:
             raise ValueError("row 4711 of Jane Doe")
-        return good(ctx, raw)
+        return total_by_day(ctx, raw)
 
-    world.engines._transforms[PRODUCT] = build
+    world = make_world(days=2, project=LINEAGE + "chunks: {attempts: 1}\n", chunk_bytes="1", transform=build)
     with pytest.raises(ErrataError):
         world.to("staged")
     run = last(world)

@@ -88,15 +88,16 @@ def test_a_failure_is_logged_by_its_code_and_without_what_the_exception_says(mak
 
 
 def test_a_line_about_another_run_has_none_of_the_fields_of_this_one(make_world: Make) -> None:
-    """Only its id is known."""
+    """Only its id is known; a line that names no run belongs to the one that the process works on."""
     world = make_world(days=1, project=LOG)
     logs.set_fields({"run_id": "bf-1", "target": "t", "source_range": "r"})
     logs.log("some.event", run_id="bf-2")
     logs.log("some.event", run_id="bf-1")
+    logs.log("some.event", run_id=None)
     logs.set_fields({})
-    other, same = lines(world, event="some.event")
+    other, same, unnamed = lines(world, event="some.event")
     assert (other["target"], other["source_range"], other["run_id"]) == (None, None, "bf-2")
-    assert (same["target"], same["run_id"]) == ("t", "bf-1")
+    assert (same["target"], same["run_id"]) == (unnamed["target"], unnamed["run_id"]) == ("t", "bf-1")
 
 
 def test_text_cannot_begin_another_line(make_world: Make) -> None:
@@ -124,6 +125,22 @@ def test_a_command_says_when_it_starts_ends_and_fails(make_world: Make, capsys: 
     assert mine[1]["code"] == "not-found"
     assert mine[2]["exit_code"] != 0
     assert "bf-no-such-run" not in json.dumps(mine)
+
+
+def test_a_search_for_a_run_finds_the_beginning_and_the_end_of_its_commands(make_world: Make) -> None:
+    """Also of one that is refused; part of the id is enough, and the lines have the whole one."""
+    world = make_world(days=1, project=LOG)
+    run = world.to("validated")
+    logs.set_fields({})
+    environment = CliEnvironment(
+        open_project=lambda _place, **options: world.client, out=io.StringIO(), err=io.StringIO(), interactive=False,
+        environ={"ERRATA_USER": "ana"}, width=100,
+    )  # fmt: skip
+    world.client.close = lambda: None  # type: ignore[method-assign]
+    assert main(("publish", run[-8:]), environment) != 0
+    mine = lines(world, run_id=run, command="publish")
+    assert [line["event"] for line in mine] == ["command.started", "command.failed", "command.ended"]
+    assert all(line["target"] == TABLE for line in mine)
 
 
 def test_nothing_is_written_unless_the_project_asks_for_it(make_world: Make) -> None:

@@ -11,6 +11,7 @@ import pytest
 from errata.commands.sources.redaction import redact_recordings
 from errata.errors import PlanRefused, UsageError
 from errata.model.audit import Actor
+from errata.model.recording.subject_names import SubjectNames
 from errata.model.refs import DAY_MS, base_tag
 from support.clock import later
 from support.memory_world import MemoryWorld
@@ -77,7 +78,9 @@ def test_open_runs_on_a_redacted_recording_expire(world: MemoryWorld):
     hit, other = (world.client.plan("fin.sales", partitions=day, reason="r", as_="ana").run_id for day in DAYS)
     ana = Actor("ana", "ana", "test")
     paths = {one.name: one.file_id for one in world.client.recordings().files}
-    done = redact_recordings(world.workspace, ana, {"orders": ("day",)}, {DAYS[0]}.__contains__, "request 114")
+    done = redact_recordings(
+        world.workspace, ana, {"orders": SubjectNames(("day",))}, {DAYS[0]}.__contains__, "request 114"
+    )
     assert (done.files[0].file_id, done.expired_runs) == (paths["orders_2026-01-01.json"], (hit,))
     states = {run: world.ledger.runs.get(run).state.value for run in (hit, other)}
     assert states == {hit: "expired", other: "planned"}
@@ -124,3 +127,91 @@ def test_the_reason_of_a_redaction_names_nobody_on_the_list(make_world: Make):
     with pytest.raises(UsageError, match="the reason names one of the ids"):
         world.client.erase_redact(reason="rows of (a), as asked", as_="bo")
     assert len(world.client.erase_redact(reason="request 1", as_="bo").files) == 1
+
+
+ERASURE = 'erasure: {table: lake.privacy.erased, key: "${NONE}"}\n'
+TOPICS = """\
+kafka: {events: {bootstrap: "127.0.0.1:1"}}
+sources:
+  views: {format: json, kafka: {cluster: events, topic: views}}
+  changes: {format: json}
+"""
+READ_AS = {
+    "views": "recording: views, partition: day, "
+    'value: {columns: {account: string, amount: "decimal(12,2)", day: date}}',
+    "changes": "recording: changes, partition: day, cdc: {as: state, key: [id], transactions: changes}, "
+    'columns: {id: long, account: string, amount: "decimal(12,2)", day: date}',
+}
+VALUES = {
+    "views": '{"account": "WHO", "amount": 1, "day": "2026-01-01"}',
+    "changes": '{"op": "c", "before": null, "after": {"id": 1, "account": "WHO"}}',
+}
+
+
+@pytest.mark.parametrize("source", ["views", "changes"])
+def test_subjects_inside_the_messages_of_a_recording_are_found(make_world: Make, source: str):
+    """The list of places says whether a command ends it, and that command says the same."""
+    reads = f"inputs:\n  raw: {{{READ_AS[source]}, subjects: [account]}}\n"
+    product = PRODUCT.replace(PRODUCT[PRODUCT.index("inputs:") : PRODUCT.index("publish:")], reads)
+    world = make_world(days=2, product=product, project=TOPICS + ERASURE)
+    place = world.root / "landing/messages.json"
+    place.parent.mkdir()
+    lines = [{"topic": "t", "partition": 0, "offset": n, "value": VALUES[source].replace("WHO", who)}
+             for n, who in enumerate(("planted-1", "bo"))]  # fmt: skip
+    place.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    world.client.import_files(str(place), source, start=DAYS[0], end=DAYS[1], as_="ana")
+
+    def find(who: str) -> list[tuple[str, str, str]]:
+        found = world.client.erase_where([who], as_="bo").places
+        return [(place.kind, place.state, place.ends) for place in found if place.kind == "recording"]
+
+    assert find("nobody") == []
+    ((_, state, ends),) = find("planted-1")
+    assert state == "holds"
+    world.client.erase(["planted-1"], reason="request 1", as_="bo")
+    done = world.client.erase_redact(reason="request 1", as_="bo")
+    held = [path for path in (world.root / "recordings").rglob("*") if path.is_file()]
+    is_there = any(b"planted-1" in path.read_bytes() for path in held)
+    if source == "views":
+        assert ends == "errata erase redact takes the rows out"
+        assert ([one.rows for one in done.files], done.unproven, is_there) == (["<5"], {}, False)
+        assert find("planted-1") == []
+    else:
+        assert ends.startswith("its keep ends, or a correction supersedes it")
+        assert (done.files, is_there) == ((), True)
+        assert [why.partition(",")[0] for why in done.unproven.values()] == ["it has changes of erased subjects"]
+
+
+def test_a_csv_file_with_another_header_is_refused_by_file_and_column(make_world: Make):
+    """Before anything is computed, and never as a column of NULLs."""
+    source = SOURCE.replace("format: json", "format: csv")
+    world = make_world(days=2, product=PRODUCT, project=source)
+    for day, header in zip(DAYS, ("day,account,amount", "day,account,price"), strict=True):
+        place = world.root / f"landing/orders_{day}.csv"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(f"{header}\n{day},a,1.10\n")
+        world.client.import_files(str(place), "orders", as_="ana")
+    with pytest.raises(PlanRefused) as refused:
+        world.client.plan("fin.sales", partitions=",".join(DAYS), reason="r", as_="ana")
+    told = f"{refused.value} {refused.value.fields}"
+    assert f"orders_{DAYS[1]}.csv" in told
+    assert "column amount is not there" in told
+    assert f"orders_{DAYS[0]}.csv" not in told
+
+
+def test_subjects_inside_the_messages_of_a_table_are_found(make_world: Make):
+    """A table of change messages has no column of subjects; what it holds is in their values."""
+    reads = (
+        "inputs:\n  raw: {table: lake.raw.messages, partition: day, subjects: [account], "
+        "cdc: {as: state, key: [id], transactions: lake.raw.messages}, "
+        'columns: {id: long, account: string, amount: "decimal(12,2)", day: date}}\n'
+    )
+    product = PRODUCT.replace(PRODUCT[PRODUCT.index("inputs:") : PRODUCT.index("publish:")], reads)
+    world = make_world(days=1, product=product, project=ERASURE)
+    columns = {"topic": "string", "partition": "int", "offset": "long", "value": "string"}
+    world.lake.create("lake.raw.messages", columns)
+    value = VALUES["changes"].replace("WHO", "planted-1")
+    world.lake.table("lake.raw.messages").append([{"topic": "t", "partition": 0, "offset": 0, "value": value}])
+    for who, is_held in (("planted-1", True), ("nobody", False)):
+        found = {place.label for place in world.client.erase_where([who], as_="bo").places}
+        assert ("source:lake.raw.messages" in found) is is_held

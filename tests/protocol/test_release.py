@@ -28,8 +28,10 @@ def test_a_person_releases_and_a_service_account_publishes(make_world: Make) -> 
     world = make_world(days=1)
     world.configure(CY, CY + SERVICE)
     run, before = world.to("validated"), world.snapshot()
-    with pytest.raises(ApprovalRefused, match="no person has released this candidate"):
+    with pytest.raises(ApprovalRefused, match="no person has released this candidate") as refused:
         world.client.publish(run, as_="airflow")
+    hint = world.client.complete_commands(str(refused.value.hint), as_="airflow")
+    assert hint == f"errata release {run} --as bo", "the account itself may not release"
     assert world.snapshot() == before
     digest = world.client.status(run).release_digest
     released = world.client.release(run, digest=digest, note="checked", as_="bo")
@@ -42,6 +44,27 @@ def test_a_person_releases_and_a_service_account_publishes(make_world: Make) -> 
     with pytest.raises(PermissionRefused, match="expected a person, airflow is a service account"):
         world.client.rollback(run, reason="x", as_="airflow")
     assert world.client.audit_verify().ok
+
+
+@pytest.mark.parametrize(
+    "command, names",
+    [
+        ("errata release RUN", "bo"),
+        ("errata rollback RUN --reason x", "bo"),
+        ("errata resume RUN", "ana"),
+        ('errata publish RUN --early "now"', "bo"),
+        ("errata publish RUN", "airflow"),
+        ("errata run RUN", "airflow"),
+    ],
+)
+def test_a_service_account_is_not_told_to_type_what_a_person_decides(
+    command: str, names: str, make_world: Make
+) -> None:
+    """A suggested command names someone who may type it; what the account may do, it is told to do itself."""
+    world = make_world(days=1)
+    world.configure(CY, SERVICE)
+    command = command.replace("RUN", world.plan().run_id)
+    assert world.client.complete_commands(command, as_="airflow").split(" --as ")[1].split()[0] == names
 
 
 def test_a_product_that_says_so_publishes_by_itself_when_the_gate_finds_nothing(make_world: Make) -> None:

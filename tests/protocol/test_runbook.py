@@ -40,6 +40,7 @@ def test_each_step_is_open_until_the_record_has_it(make_world: Make) -> None:
     world.client.publish(run, as_="bo")
     found = states(world, run)
     assert (found["reviewed"], found["published"]) == ("done", "done")
+    assert found["watched"] == "not needed", "nothing follows it, so no command could tick this"
     assert {name for name, state in found.items() if state == "open"} >= {"trial", "trial_judged", "notes"}
 
 

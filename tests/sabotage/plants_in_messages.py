@@ -142,8 +142,8 @@ IN_MESSAGES = (
     Plant(
         "two processes look at a file at the same time",
         "engines/channels/message_file.py",
-        "            fcntl.flock(file, fcntl.LOCK_EX)\n            size",
-        "            size",
+        "            fcntl.flock(file, fcntl.LOCK_EX)\n            size = ",
+        "            size = ",
         (f"{CHANNELS}a_second_sender_waits_until_the_first_has_written",),
     ),
     Plant(

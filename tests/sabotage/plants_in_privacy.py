@@ -7,6 +7,8 @@ from sabotage.plant import Plant
 __all__ = ["IN_PRIVACY"]
 
 ERASED = "tests/protocol/test_erased_inputs.py::test_"
+MEMBERS = "tests/protocol/test_erased_members.py::test_"
+STREAM = "tests/protocol/test_wave_stream.py::test_"
 SUPPRESSED = "tests/protocol/test_suppressions.py::test_"
 PLACES = "tests/unit/model/test_erasure_places.py::test_"
 SPARK = "tests/spark/test_erased_inputs.py::test_"
@@ -25,6 +27,48 @@ IN_PRIVACY = (
         " or manifest.leaves_out_prior_rows or any(",
         " or any(",
         (f"{ERASED}a_merge_computes_again_for_prior_rows_alone",),
+    ),
+    Plant(
+        "a merge keeps the prior rows of erased subjects",
+        "model/manifest.py",
+        "        return self.publish.merge is not None and self.erasure is not None and bool(self.erasure.columns)\n",
+        "        return False\n",
+        (f"{ERASED}a_merge_does_not_carry_over_prior_rows_of_an_erased_subject",),
+    ),
+    Plant(
+        "a merge counts the prior rows of erased subjects and keeps them",
+        "engines/spark/inputs/prior_rows.py",
+        "    return marked.where(~F.col(LISTED)).drop(LISTED)\n",
+        "    return marked.drop(LISTED)\n",
+        (f"{SPARK}a_merge_leaves_out_prior_rows_of_erased_subjects",),
+    ),
+    Plant(
+        "a member that used someone erased since stops its campaign",
+        "commands/campaign/run.py",
+        '            workspace.narrate(f"{name}: {again.message}")  # its chunks are computed again\n',
+        "            raise again\n",
+        (f"{MEMBERS}whoever_is_erased_in_the_middle_is_in_no_table_published_after[validate.after_measure-2]",),
+    ),
+    Plant(
+        "a member whose list grew is not judged again",
+        "commands/campaign/run.py",
+        "        except ErasureListMoved as moved:\n            if not looks_left:\n",
+        "        except ErasureListMoved as moved:\n            if True:\n",
+        (f"{MEMBERS}whoever_is_erased_in_the_middle_is_in_no_table_published_after[publish.after_intent-2]",),
+    ),
+    Plant(
+        "a wave is judged again as often as the list grows",
+        "commands/compute/wave_stream.py",
+        "        if self.verdicts[upcoming.n] > MOST_VERDICTS:\n",
+        "        if False:\n",
+        (f"{STREAM}a_wave_whose_list_grows_after_each_of_three_verdicts_is_left_to_a_person",),
+    ),
+    Plant(
+        "a wave whose list grew is not judged again",
+        "commands/compute/wave_stream.py",
+        "            return self._judge_again(upcoming, moved)\n",
+        "            raise moved\n",
+        (f"{STREAM}a_wave_is_judged_again_if_the_list_of_erased_subjects_grows",),
     ),
     Plant(
         "a list that lost subjects passes for the planned one",

@@ -129,9 +129,30 @@ IN_RECORDINGS = (
     Plant(
         "lines that nobody can read stay in a redacted file",
         "engines/recordings/redacted_rows.py",
-        "        if row.problem is not None:\n            counts.bad += 1\n            continue\n",
-        "        counts.bad += row.problem is not None\n",
+        "        is_about = None if row.problem is not None else finder.is_about(row.values)\n",
+        "        is_about = finder.is_about(row.values)\n",
         (f"{REDACTION}rows_of_a_subject_are_gone_and_all_others_keep_their_place[False]",),
+    ),
+    Plant(
+        "subjects inside the messages of a recorded topic are not looked for",
+        "model/recording/subject_names.py",
+        "        fields = self.fields if VALUE in columns else ()\n",
+        "        fields = ()\n",
+        (f"{REDACTION}messages_of_a_recorded_topic_go_by_the_fields_of_their_key_and_value",),
+    ),
+    Plant(
+        "messages that nobody can read stay in a redacted topic",
+        "engines/recordings/redacted_rows.py",
+        "        return None if value is None and not is_marker else False\n",
+        "        return False\n",
+        (f"{REDACTION}messages_of_a_recorded_topic_go_by_the_fields_of_their_key_and_value",),
+    ),
+    Plant(
+        "messages are taken out of a change log",
+        "commands/sources/redaction.py",
+        "    if known.is_log:\n",
+        "    if False:\n",
+        (f"{REDACTION}a_change_log_with_changes_of_a_subject_is_named_and_stays",),
     ),
     Plant(
         "the bytes of a redacted file stay",

@@ -36,8 +36,8 @@ IN_STALENESS = (
     Plant(
         "a partition of the input that was empty at planning is never compared",
         "staleness/judgement.py",
-        "            found[name] = tuple(sorted(one for one in {*held, *holds} if held.get(one) != holds.get(one)))\n",
-        "            found[name] = tuple(sorted(one for one in held if held.get(one) != holds.get(one)))\n",
+        "        changed = [one for one in sorted({*held, *holds}) if held.get(one) != holds.get(one)]\n",
+        "        changed = [one for one in sorted(held) if held.get(one) != holds.get(one)]\n",
         (f"{JUDGE}a_partition_is_stale_exactly_if_something_in_its_window_is_not_as_it_was",),
     ),
     Plant(

@@ -7,10 +7,32 @@ from sabotage.plant import Plant
 __all__ = ["IN_TOPICS"]
 
 RANGES = "tests/unit/model/test_topic_ranges.py::test_"
+READS = "tests/unit/model/test_topic_reads.py::test_"
 OUT = "tests/protocol/test_backfill_topics.py::test_"
 EVENTS = "tests/protocol/test_correction_events.py::test_"
 
 IN_TOPICS = (
+    Plant(
+        "records that came to a topic since the plan make nothing stale",
+        "model/kafka/topic_reads.py",
+        "    return now.end != then.end or now.start < then.start or (now.start > then.start and not is_cut)\n",
+        "    return now.start < then.start or (now.start > then.start and not is_cut)\n",
+        (f"{READS}only_records_that_came_since_make_a_difference",),
+    ),
+    Plant(
+        "a topic that was created again passes as the one that was read",
+        "model/kafka/topic_reads.py",
+        "    if then.topic_id != now.topic_id:\n        return True\n",
+        "",
+        (f"{READS}a_topic_that_was_created_again_has_other_records",),
+    ),
+    Plant(
+        "every chunk of a change log reads it again",
+        "planning/build.py",
+        "        most if project.chunk_bytes else most + _measure_logs(product, inputs),\n",
+        "        most,\n",
+        ("tests/unit/planning/test_build.py::test_a_change_log_alone_is_no_reason_for_more_chunks",),
+    ),
     Plant(
         "a time of a producer ends a range",
         "model/kafka/topic_range.py",

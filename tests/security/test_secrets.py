@@ -14,6 +14,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 import errata as package
+from errata import logs
 from errata.cli.app.session import CliEnvironment as Outside
 from errata.cli.main import main
 from errata.engines.spark.runtime.jvm import public_settings
@@ -73,6 +74,8 @@ people:
 health:
   - {{name: api, http: "http://127.0.0.1:PORT/?key=${{HEALTH_TOKEN}}", pause_above: 1}}
   - {{name: queue, command: ["no-such-program", "${{COMMAND_TOKEN}}"], pause_above: 1}}
+logging: {{file: .errata/errata.jsonl}}
+lineage: {{http: {{url: "http://127.0.0.1:PORT/${{TOKEN}}", api_key: "${{HEADER}}"}}, timeout: 1s}}
 """
 
 
@@ -102,6 +105,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
     make_tables(root)
     yield Planted(root, [])
     patch.undo()
+    logs.stop()
 
 
 def spellings(canary: str) -> set[str]:
@@ -124,7 +128,7 @@ def test_no_command_and_no_file_holds_a_planted_secret(planted: Planted):
     for words in (
         ("show", name), ("show", name, "--manifest"), ("show", name, "--json"), ("status",), ("status", name),
         ("status", name, "--json"), ("why", "lake.fin.sales", "2026-01-01"), ("audit", "verify"), ("audit", "log"),
-        ("audit", "log", "--json"), ("doctor",), ("doctor", "--json"), ("check",), ("check", "--json"),
+        ("audit", "log", "--json"), ("metrics",), ("doctor",), ("doctor", "--json"), ("check",), ("check", "--json"),
         ("adopt", "far.fin.sales"), ("adopt", "old.fin.sales"), ("adopt", "far.fin.sales", "--json"),
         ("validate", name), ("diff", name), ("publish", name, "--yes"), ("report", name), ("quarantine", name),
         ("rollback", name, "--reason", "x", "--yes"), ("cleanup", "--dry-run"),
@@ -137,7 +141,7 @@ def test_no_command_and_no_file_holds_a_planted_secret(planted: Planted):
     told = "".join(planted.said)
     assert "could not be opened" in told or "did not answer" in told, "the far catalogs were never asked"
     found = [str(path) for path in planted.root.rglob("*") if path.is_file() and path.name != "errata.yaml"]
-    assert any(path.endswith("ledger.db") for path in found)
+    assert {"ledger.db", "errata.jsonl"} <= {Path(path).name for path in found}
     for path in found:
         content = Path(path).read_bytes().decode("latin-1") + Path(path).read_bytes().decode("utf-8", "replace")
         assert not leaks(content), path
@@ -304,6 +308,8 @@ GOVERNED = """
 evidence: {key: "${SIGNING}", heads: .errata/heads, subject_key: "${SUBJECTS}"}
 alarm: {command: [sh, -c, "exit 3", "${ALARM_TOKEN}"]}
 health: [{name: queue, command: [sh, -c, "echo 0", "${TRANSFORM_TOKEN}"], pause_above: 1}]
+logging: {file: .errata/errata.jsonl}
+lineage: {file: .errata/lineage.jsonl, namespace: "${SPARK_PLAIN}"}
 """
 QUOTING = """
 import os
@@ -342,7 +348,7 @@ class Lived:
 @pytest.fixture
 def lived(
     make_world: Callable[..., World], postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Lived:
+) -> Iterator[Lived]:
     if reason := missing("postgres"):
         pytest.skip(reason)
     lines = []
@@ -367,12 +373,13 @@ def lived(
         'spark.sql.shuffle.partitions: "2"', 'spark.sql.shuffle.partitions: "2"\n    spark.x: "${SPARK_PLAIN}"'
     )
     world.configure("cy: {roles: [requester", "cy: {roles: [break_glass, requester")
-    return Lived(world, tuple(lines))
+    yield Lived(world, tuple(lines))
+    logs.stop()
 
 
 @pytest.mark.spark
 def test_no_secret_is_told_or_kept_from_plan_to_evidence(lived: Lived):
-    """Every step of a run on Spark and its failures: answers, errors, ledger, audit, report, bundle, heads, tables."""
+    """Every step of a run on Spark and its failures: answers, errors, ledger, audit, report, bundle, logs, lineage."""
     run, (first, second) = lived.errata, lived.world.days
     plan = json.loads(run("plan", "fin.sales", "--partitions", first, "--reason", "doubled", "--json"))
     name, digest = plan["run_id"], plan["manifest_digest"]
@@ -402,10 +409,12 @@ def test_no_secret_is_told_or_kept_from_plan_to_evidence(lived: Lived):
     run("audit", "verify", "--json")
     told = run("audit", "log", "--json")
     run("doctor", "--json")
+    run("metrics")
     assert "${TRANSFORM_TOKEN}" in told, "the failure quoted it, and the audit kept its name"
     assert "the alarm command" in run("outbox", "--all", "--json"), "why it failed, without the command"
     found = [path for path in lived.world.root.rglob("*") if path.is_file() and path.name != "errata.yaml"]
     assert {".html", ".errata", ".db", ".json", ".avro"} <= {path.suffix for path in found}
+    assert {"errata.jsonl", "lineage.jsonl"} <= {path.name for path in found}
     for path in found:
         content = path.read_bytes()
         assert not lived.leaks(content.decode("latin-1") + content.decode("utf-8", "replace")), path

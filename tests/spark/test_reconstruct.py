@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from errata import reconstruct
-from errata.engines.spark.compute.lineage import deterministic_id
+from errata.engines.spark.compute.lineage_columns import deterministic_id
 from errata.engines.spark.inputs.row_rules import split_rows
 from errata.errors import TransformFailed
 from errata.model.context import Context, Mode

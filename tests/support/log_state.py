@@ -16,7 +16,7 @@ from errata.model.manifest import InputPin
 from errata.model.partition import Grain
 from errata.model.product import Input
 from errata.model.product.eras import Era
-from errata.project.build.change_inputs import build_change_input
+from errata.project.build.sources.change_inputs import build_change_input
 from support.capture import Mark
 from support.change_log import Message
 

@@ -188,6 +188,7 @@ def office(
         # main is where the plan found it: nobody wrote since
         pins=SimpleNamespace(refs=lambda _: {"main": sealed.target.base_snapshot_id}),
         history=SimpleNamespace(left=lambda *_: {}), dbt=lambda: None,
+        available_jars=dict(sealed.code.jars),
     )  # fmt: skip
     workspace = Workspace(
         project, ledger, engines, lambda: datetime.now(UTC), said.append, lambda *_: None,  # type: ignore[arg-type,return-value]

@@ -24,7 +24,7 @@ from errata.model.kafka.declaration import KafkaCluster, KafkaTopic
 from errata.model.kafka.topic_range import TopicPin, merge_ranges
 from errata.model.partition import Grain
 from errata.model.product import Input
-from errata.project.build.change_inputs import build_transactions_input
+from errata.project.build.sources.change_inputs import build_transactions_input
 from support import capture
 from support.capture import CaptureRig
 from support.change_log import Message

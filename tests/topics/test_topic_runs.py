@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -72,6 +73,10 @@ def test_a_run_publishes_what_the_sealed_offsets_hold(topic_world: Make, kafka: 
     for state in ("approved", "staged", "validated", "published"):
         world.step(state, run)
     assert world.rows() == _expected()
+    told = [one.text("day") for one in world.client.status(run).late_inputs]
+    assert any(
+        "may have changed for 2026-01-01 … 2026-01-04 after it was pinned: at least 1 record" in one for one in told
+    )
     assert _read_groups(kafka, topic) == before
     live.close()
     costs = [one.cost for one in world.ledger.progress.attempts(run)]
@@ -205,3 +210,33 @@ def test_values_that_are_no_json_are_set_aside_and_stop_the_run(topic_world: Mak
     (row,) = world.client.quarantine(run, sample=5).rows
     assert (row.origin, row.reason) == (f"kafka://events/{topic}/0@48", "value is no JSON object")
     assert world.rows() == world.wrong()
+
+
+@pytest.mark.slow
+def test_staleness_of_a_topic_says_what_offsets_can_tell(topic_world: Make, kafka: KafkaBroker) -> None:
+    """Retention makes nothing stale, new records may; a day with records near it only is called that, not missing."""
+    late = "      lateness: 2h\n"
+    world, topic = topic_world(_events(range(72)), more=late)
+    for day in world.days[3:]:
+        world.remove_day(day)
+    world.to("published", "2026-01-01..2026-01-03")
+
+    def look(**scope: str) -> dict[str, tuple[str, str]]:
+        found = world.client.stale("fin.sales", **scope).partitions
+        return {one.partition: (one.state, one.reasons[0].what if one.reasons else "") for one in found}
+
+    assert {state for state, _ in look().values()} == {"current"}
+    kafka.cut(topic, 0, 20)
+    assert {state for state, _ in look().values()} == {"current"}
+    kafka.send(topic, [record(71.5, "late", "1.00")])
+    told = look()
+    assert {state for state, _ in told.values()} == {"stale"}
+    assert "2026-01-01 may have changed: 1 record came since of any time, because producers" in told["2026-01-01"][1]
+    (near,) = look(partitions="2026-01-04").values()
+    assert near[0] == "stale"
+    assert "lake.fin.sales has no such partition; the topic has no record of that time, but others since 2 h" in near[1]
+    after = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
+    kafka.send(topic, [record((datetime.now(UTC) - START) / timedelta(hours=1), "today", "1.00")])
+    today = datetime.now(UTC).date().isoformat()
+    (state, why) = look(partitions=today)[today]
+    assert (state, f"may arrive until {after} 02:00 UTC" in why) == ("waiting", True)

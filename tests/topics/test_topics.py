@@ -15,7 +15,7 @@ from errata.model.kafka.declaration import KafkaCluster, KafkaTopic, RecordValue
 from errata.model.kafka.topic_range import OffsetRange, TopicPin
 from errata.model.partition import Grain
 from errata.model.product import Input
-from errata.project.build.topic_inputs import list_record_columns
+from errata.project.build.sources.topic_inputs import list_record_columns
 from support.kafka import KafkaBroker
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -16,6 +16,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 ERRATA = os.environ.get("ERRATA_PROGRAM", str(ROOT / ".venv" / "bin" / "errata"))
 PYTHON = str(Path(ERRATA).parent / "python")
+DAGS = HERE / "dags"
 EXAMPLES = HERE.parent / "src" / "airflow" / "providers" / "errata" / "example_dags"
 PEOPLE = """people:
   ana: {roles: [requester, operator]}
@@ -35,6 +36,11 @@ table = catalog.load_table("shop.daily_sales")
 rows = pa.Table.from_pylist(daily_of(day, sales_of(day)), schema=table.schema().as_arrow())
 table.append(rows, snapshot_properties={"errata.live": "shop-daily"})
 """
+
+
+def name_airflow(home: Path) -> dict[str, str]:
+    """The environment of an Airflow at home in a folder."""
+    return {"AIRFLOW_HOME": str(home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
 
 
 @dataclass
@@ -62,25 +68,18 @@ class Shop:
         }  # fmt: skip
         return {
             **os.environ,
-            "AIRFLOW_HOME": str(self.home),
-            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "AIRFLOW__CORE__DAGS_FOLDER": str(EXAMPLES),
+            **name_airflow(self.home),
             "AIRFLOW_CONN_ERRATA_DEFAULT": json.dumps(connection),
             "SHOP_DAILY_JOB": str(self.folder / "write-day"),
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
 
-    def start(self, dag: str, date: str, conf: dict[str, str] | None = None, **environment: str) -> Running:
+    def start(
+        self, dag: str, date: str, conf: dict[str, str] | None = None, folder: Path = EXAMPLES, **environment: str
+    ) -> Running:
         """Start a DAG by ``dag.test()`` in a process of its own."""
-        result, log = self.home / f"{dag}-{date}.json", self.home / f"{dag}-{date}.log"
-        result.unlink(missing_ok=True)
-        call = [
-            sys.executable, str(HERE / "drive.py"), dag, str(EXAMPLES), "--date", f"{date}T00:00:00+00:00",
-            "--conf", json.dumps({"requested_by": "ana", **(conf or {})}), "--result", str(result),
-        ]  # fmt: skip
-        with log.open("ab") as into:
-            process = subprocess.Popen(call, env={**self.environment, **environment}, stdout=into, stderr=into)
-        return Running(process, result, log)
+        given = {"requested_by": "ana", **(conf or {})}
+        return start_dag(dag, date, given, folder, self.home, {**self.environment, **environment})
 
     def wait_for(self, state: str, seconds: float = 900) -> dict[str, Any]:
         """Wait until a run of the project is in a state; returns its line in the list."""
@@ -139,6 +138,22 @@ class Running:
         """As a machine that loses power would."""
         self.process.kill()
         self.process.wait()
+
+
+def start_dag(
+    dag: str, date: str, conf: dict[str, str], folder: Path, home: Path, environment: dict[str, str]
+) -> Running:
+    """Start a DAG by ``dag.test()`` in a process of its own."""
+    result, log = home / f"{dag}-{date}.json", home / f"{dag}-{date}.log"
+    result.unlink(missing_ok=True)
+    call = [
+        sys.executable, str(HERE / "drive.py"), dag, str(folder), "--date", f"{date}T00:00:00+00:00",
+        "--conf", json.dumps(conf), "--result", str(result),
+    ]  # fmt: skip
+    given = {**environment, "AIRFLOW__CORE__DAGS_FOLDER": str(folder)}
+    with log.open("ab") as into:
+        process = subprocess.Popen(call, env=given, stdout=into, stderr=into)
+    return Running(process, result, log)
 
 
 def list_processes() -> Iterator[tuple[int, list[str]]]:

@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from governed_shop import Shop
+from governed_shop import DAGS, ERRATA, Shop
 
 pytestmark = [pytest.mark.slow]
 
@@ -33,6 +33,27 @@ def test_a_correction_is_planned_decided_computed_judged_and_published(shop: Sho
     assert ids == {run_id}
     assert found["xcoms"]["validate._link_ReportLink"].endswith(f"/{run_id}.html")
     assert (shop.home / "reports" / f"{run_id}.html").exists()
+
+    shop.change_product("lineage_columns: true", "lineage_columns: true\nlate: {act: report}")
+    undone = shop.start("shop_undo", "2026-02-02", {"run_id": run_id}, DAGS).finish()
+    assert undone["tasks"] == {"undo": "success", "late": "success"}
+    status = shop.errata("status", run_id)[1]
+    assert status["state"] == "rolled_back"
+    assert [(one["kind"], one["first"], one["last"], one["snapshot_id"]) for one in undone["events"]] == [
+        ("rollback", "2026-01-05", "2026-01-08", status["publications"][-1]["snapshot_id"])
+    ]
+
+
+def test_a_task_whose_program_started_the_workers_ends_when_every_chunk_is_staged(shop: Shop):
+    """The run is computed by another account, with Errata started by the program."""
+    plan = shop.errata("plan", "shop.daily_sales", "--from=2026-01-05", "--to=2026-01-07", "--reason=r", person="ana")[
+        1
+    ]
+    shop.approve()
+    given = {"SHOP_ERRATA": ERRATA, "SHOP_PROJECT": str(shop.folder)}
+    found = shop.start("shop_elsewhere", "2026-02-01", {"run_id": plan["run_id"]}, DAGS, **given).finish()
+    assert found["tasks"] == {"compute": "success"}
+    assert shop.errata("status", plan["run_id"])[1]["state"] == "staged"
 
 
 def test_a_rejected_candidate_fails_its_task_once_with_the_findings(shop: Shop):

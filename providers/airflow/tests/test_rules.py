@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.providers.errata.assets import list_changes, split_ranges
 from airflow.providers.errata.command import build_live_write, build_plan, build_publish, build_ready
 from airflow.providers.errata.installation import Command, Installation, choose_environment
+from airflow.providers.errata.live_write import NoLease, write_lease
 from airflow.providers.errata.outcome import Course, Outcome, choose_course, list_findings, read_outcome
 from airflow.providers.errata.process_end import stop_process
 from airflow.providers.errata.provider_info import get_provider_info
@@ -27,6 +31,9 @@ from airflow.providers.errata.run_state import (
     judge_release,
     mark_reason,
 )
+from airflow.providers.errata.triggers.lease import ErrataLeaseTrigger
+from airflow.providers.errata.triggers.run import ErrataRunTrigger, read_event
+from airflow.triggers.base import BaseTrigger
 
 
 def test_a_value_is_never_read_as_an_option():
@@ -108,6 +115,7 @@ def test_the_findings_of_a_rejected_candidate_are_listed():
         (judge_release, "needs_acceptance", Progress.WAITING),
         (judge_release, "published", Progress.REACHED),
         (judge_release, "rejected", Progress.ENDED),
+        (judge_release, "attested", Progress.ENDED),
     ],
 )
 def test_the_state_of_a_run_decides_whether_a_task_waits(
@@ -181,14 +189,89 @@ def test_errata_does_not_get_the_secrets_of_airflow():
 def test_a_command_returns_its_answer_and_logs_what_it_says(tmp_path: Path):
     """Stdout is the answer, stderr the log."""
     lines: list[str] = []
-    program = tmp_path / "errata"
-    program.write_text(
-        f"#!{sys.executable}\nimport sys\nprint('one chunk', file=sys.stderr)\nprint('{{\"a\": 1}}')\nsys.exit(4)\n"
-    )
-    program.chmod(0o755)
-    outcome = Command(Installation(str(tmp_path), str(program)), lines.append).run(["validate", "r"])
+    body = "import sys\nprint('one chunk', file=sys.stderr)\nprint('{\"a\": 1}')\nsys.exit(4)"
+    outcome = Command(_write_program(tmp_path, body), lines.append).run(["validate", "r"])
     assert outcome == Outcome(4, {"a": 1})
     assert lines == ["one chunk"]
+
+
+def _write_program(place: Path, body: str) -> Installation:
+    """An installation whose program is this Python code."""
+    program = place / "errata"
+    program.write_text(f"#!{sys.executable}\n{body}\n")
+    program.chmod(0o755)
+    return Installation(str(place), str(program))
+
+
+def _fail(code: int, error: dict[str, Any]) -> str:
+    return f"import sys\nprint({json.dumps({'error': error})!r})\nsys.exit({code})"
+
+
+async def _take_event(trigger: BaseTrigger) -> Any:
+    async for event in trigger.run():
+        return event.payload
+    raise AssertionError("the trigger ended without an event")
+
+
+@pytest.mark.parametrize("aim", ["approval", "computed", "release"])
+def test_a_status_that_is_refused_ends_the_wait_as_a_failure(aim: str, tmp_path: Path):
+    """A run that the ledger does not know is not taken for one that has been approved or computed."""
+    refused = _write_program(tmp_path, _fail(2, {"code": "not-found", "message": "no run bf-1", "retryable": False}))
+    event = asyncio.run(_take_event(ErrataRunTrigger(refused.to_data(), "bf-1", aim, 0.1)))
+    with pytest.raises(AirflowFailException, match="no run bf-1"):
+        read_event(event)
+
+
+def test_a_lease_is_waited_for_no_longer_than_the_limit_though_errata_hangs(tmp_path: Path):
+    """The trigger kills a look that takes too long."""
+    hanging = _write_program(tmp_path, "import time\ntime.sleep(60)")
+    begun = time.monotonic()
+    until = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+    assert asyncio.run(_take_event(ErrataLeaseTrigger(hanging.to_data(), "t", None, until, 0.1))) == {"until": until}
+    assert 1 <= time.monotonic() - begun < 20
+
+
+def test_a_ledger_that_does_not_answer_is_asked_for_a_lease_again(tmp_path: Path):
+    """Until the limit, as with a correction that has frozen the partitions; another refusal ends the wait at once."""
+    until = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
+    down = _write_program(tmp_path, _fail(1, {"code": "engine", "message": "ledger", "retryable": True}))
+    begun = time.monotonic()
+    asyncio.run(_take_event(ErrataLeaseTrigger(down.to_data(), "t", None, until, 0.1)))
+    assert time.monotonic() - begun >= 1
+    far = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    unknown = _write_program(tmp_path, _fail(2, {"code": "not-found", "message": "no table t", "retryable": False}))
+    asyncio.run(_take_event(ErrataLeaseTrigger(unknown.to_data(), "t", None, far, 0.1)))
+
+
+def test_a_lease_that_nobody_gives_is_not_waited_for_for_ever(tmp_path: Path):
+    """A hanging program is killed, with what it has started."""
+    hanging = _write_program(
+        tmp_path, "import subprocess\nsubprocess.run(['sh', '-c', 'echo $$ > child; exec sleep 60'], cwd=__file__[:-7])"
+    )
+    begun = time.monotonic()
+    with pytest.raises(NoLease, match="has not answered"), write_lease(hanging, "t", None, "job", at_most=3):
+        raise AssertionError("there is no lease")
+    assert time.monotonic() - begun < 20
+    child = (tmp_path / "child").read_text().strip()
+    assert not Path(f"/proc/{child}/cmdline").exists() or not Path(f"/proc/{child}/cmdline").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "code, error, raised",
+    [
+        (3, {"code": "frozen", "message": "frozen by bf-1", "retryable": False}, NoLease),
+        (1, {"code": "engine", "message": "the ledger is down", "retryable": True}, NoLease),
+        (2, {"code": "not-found", "message": "no table t", "retryable": False}, AirflowFailException),
+    ],
+)
+def test_only_what_ends_by_itself_is_waited_for(
+    code: int, error: dict[str, Any], raised: type[Exception], tmp_path: Path
+):
+    """A frozen partition and a ledger that is down; a table that Errata does not know fails the task."""
+    with pytest.raises(raised, match=error["message"]), write_lease(
+        _write_program(tmp_path, _fail(code, error)), "t", None, "job"
+    ):  # fmt: skip
+        raise AssertionError("there is no lease")
 
 
 def _start(body: str) -> subprocess.Popen[bytes]:

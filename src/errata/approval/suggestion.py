@@ -1,7 +1,7 @@
 """Make suggested commands ready to paste: a person who may type them, and partitions. Reads the project and the ledger.
 
 The acting person is named if the command is theirs to type, otherwise the first who has the role and is not kept from
-deciding. In a single-user project nobody has to be named.
+deciding. A service account is never named for what a person decides. In a single-user project nobody has to be named.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ _ABOUT_PRODUCTS = ("plan", "try", "deliver")
 _ABOUT_ITEMS = ("outbox retry", "outbox waive")
 _ABOUT_OTHERS = (*_ABOUT_ITEMS, "plan", "try")
 _NOT_THE_REQUESTER = ("approve", "decline", "release", "publish")
+_BY_PERSONS = ("approve", "decline", "release", "rollback", "resume", "outbox waive")
+"""Commands that service accounts are refused, always or in some states of a run."""
 _COMMAND = re.compile(
     rf"\berrata (?P<verb>{'|'.join(_ROLES)}) (?P<about>[\w.-]*\w)(?P<rest>(?:(?!\berrata |&&|;|\n).)*)"
 )
@@ -91,7 +93,7 @@ def _choose_owner(workspace: Workspace, actor: Actor, verb: str, consumer: str) 
     declared, project = workspace.project.consumers.get(consumer), workspace.project
     owners = list_owners(project, declared.owner) if declared else ()
     if not owners or project.single_user:
-        return _choose_person(workspace, actor, "deliver") if verb != "ack" else ""
+        return _choose_person(workspace, actor, "deliver", by_persons=True) if verb != "ack" else ""
     return actor.person if actor.person in owners else owners[0]
 
 
@@ -125,20 +127,25 @@ def _choose_person(
     verb: str,
     rest: str = "",
     run: RunRecord | CampaignRecord | None = None,
+    *,
+    by_persons: bool = False,
 ) -> str:
     """Who types this command: the acting person if they may, else a person, else a service account; empty if nobody."""
     project, roles, decides = workspace.project, _ROLES[verb], verb in _NOT_THE_REQUESTER
+    by_persons = by_persons or verb in _BY_PERSONS or "--early" in rest
     if project.single_user:
         return ""
     if verb == "validate" and ("--accept" in rest or "--thresholds" in rest):
-        roles, decides = (Role.APPROVER,), True
+        roles, decides, by_persons = (Role.APPROVER,), True, True
     if verb == "deliver" and "--baseline" in rest:  # who looks at it also decides
-        roles = (Role.PUBLISHER, Role.APPROVER)
+        roles, by_persons = (Role.PUBLISHER, Role.APPROVER), True
     if "--break-glass" in rest:
         roles, decides = (Role.BREAK_GLASS,), False
     able: Sequence[str] = project.list_with_role(*roles)
     if run is not None and verb == "run" and "--publish" in rest:
         able, decides = list_who_run_and_publish(workspace, run), False
+    if by_persons:
+        able = [name for name in able if not project.is_service(name)]
     if run is not None and decides:
         able = [name for name in able if not is_requester(project, name, run.planned_by)]
     if run is not None and verb == "approve" and decides:

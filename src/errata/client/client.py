@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from errata import views
@@ -15,7 +16,7 @@ from errata.client.recordings import Recordings
 from errata.client.submissions import Submissions
 from errata.commands import compute, look, plan, publish
 from errata.delivery.lineage.after_work import sending_lineage
-from errata.errors import UsageError
+from errata.errors import ErrataError, UsageError
 from errata.text.escape import require_one_line
 
 if TYPE_CHECKING:
@@ -343,6 +344,14 @@ class Client(LateData, Consumers, Campaigns, Recordings, Metrics, Submissions):
         from errata.commands.situation import suggest_steps
 
         return suggest_steps(self._workspace, self._actor(as_), run_id, is_reviewed=is_reviewed)
+
+    def log_about(self, run_id: str) -> None:
+        """Give the log lines that follow the fields of this run; a run that is unknown changes nothing.
+
+        Example: client.log_about("bf-20260214-daily-revenue-7f3a21c0")
+        """
+        with suppress(ErrataError):
+            self._workspace.log_about(self._workspace.ledger.runs.get(run_id).run_id)
 
     def complete_commands(self, text: str, *, as_: str | None = None) -> str:
         """The text with its commands ready to paste: ``--as`` a person who may type them, and partitions.

@@ -53,6 +53,7 @@ class PaymentReport:
 
     paid: list[OutboxItem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    is_out_of_time: bool = False  # it ended because its time was over
 
 
 def pay(
@@ -113,6 +114,7 @@ def pay_queues(
     payer = _Payer(workspace, actor, handlers or load_handlers(), time.monotonic() + seconds, tell)
     while True:
         if not payer.pay_round(queues) and not (wait and payer.sleep_until_due(queues)):
+            payer.report.is_out_of_time = time.monotonic() >= payer.deadline
             return payer.report
         queues = find_queues()
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 PREFIX = "errata_"
 GUARD = "errata_guard"
+FIRST_PROPERTY = "errata.first"
+"""Property of the snapshot without files that Errata commits to main where a table has none, to root branches on it."""
 _OF_WRITER = re.compile(r"errata_(bf-\d{8}-.+?-[0-9a-f]{8})(?:$|_(?!in\d*$)|-[pr]\d)", re.ASCII)
 _MAX_SHOWN = 3
 WRONG_LEDGER = (

@@ -272,10 +272,12 @@ def _pack_chunks(
     changes_table = find_kind(request.kind).changes_table
     ordered = order_partitions(grain, partitions, order)
     canary = resolve_canary(request, ordered, grain, order)
+    most = compute_chunk_bytes(rates.bytes_per_core_second, cores, project.chunk_seconds, project.chunk_bytes)
     return pack_chunks(
         ordered,
         size,
-        compute_chunk_bytes(rates.bytes_per_core_second, cores, project.chunk_seconds, project.chunk_bytes),
+        # every chunk reads the whole of a change log, so that a log alone is no reason for another chunk
+        most if project.chunk_bytes else most + _measure_logs(product, inputs),
         canary=canary,
         # a run that publishes nothing has one verdict on all of its partitions
         waves=split_into_waves(product.publish.waves, order, grain, partitions, canary) if changes_table else (),
@@ -283,6 +285,12 @@ def _pack_chunks(
         max_partitions=1 if own else MAX_PARTITIONS,
         kinds={name: tuple(facts.snapshot_of.get(name) for facts in inputs.values()) for name in partitions},
     )
+
+
+def _measure_logs(product: Product, inputs: Mapping[str, InputState]) -> int:
+    """Bytes of the change logs, as they are shared out among the partitions."""
+    logs = [source.name for source in product.inputs if source.is_message_log and source.name in inputs]
+    return sum(size.bytes for name in logs for size in inputs[name].partitions.values())
 
 
 def _list_shared(product: Product, facts: InputState) -> list[PartitionSize]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from errata.model.duration import subtract_duration
+from errata.model.kafka.topic_range import ASSUMED_RECORD_BYTES
 from errata.model.manifest import Override
 from errata.model.partition import NULL, end_of, parse_list
 from errata.model.refs import describe_unknown_runs
@@ -195,7 +196,9 @@ def _check_rows(world: PlanContext) -> Iterator[GuardrailResult]:
 
 
 def _check_bytes(world: PlanContext) -> Iterator[GuardrailResult]:
-    yield _check_cap("bytes", world.estimate.bytes, world.limits.max_bytes, " bytes")
+    is_assumed = any(facts.kind == "kafka" for facts in world.inputs.values())
+    basis = f", with {ASSUMED_RECORD_BYTES} assumed for each record of a topic" if is_assumed else ""
+    yield _check_cap("bytes", world.estimate.bytes, world.limits.max_bytes, f" bytes{basis}")
 
 
 def _check_cost(world: PlanContext) -> Iterator[GuardrailResult]:

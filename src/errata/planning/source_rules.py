@@ -142,7 +142,8 @@ def check_empty(world: PlanContext) -> Iterator[GuardrailResult]:
         hit = [name for name in world.partitions if _is_empty(facts, rule.list_reads([name]))]
         if hit:
             found = True
-            then = "; they would be emptied" if world.kind.changes_table else ""
+            result = "emptied" if len(world.inputs) == 1 else "computed without it"
+            then = f"; they would be {result}" if world.kind.changes_table else ""
             text = f"{facts.name}: no rows in {world.folded(hit)}{then}"
             look = (f"look at the source first: {facts.location}",)
             yield GuardrailResult("empty", "refuse", text, look=look, leave_out=frozenset(hit))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from errata.model.recording.declaration import Source
     from errata.model.recording.id_range import IdRange
     from errata.model.recording.recorded_file import Inspection, RecordedFile, Redacted, StoredContent
+    from errata.model.recording.subject_names import SubjectNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +70,15 @@ class RecordingStore(Protocol):
         """Copy a local file to the directory of a stored one; returns where it is. Safe to repeat."""
 
     def redact(
-        self, one: RecordedFile, source: Source, columns: Sequence[str], is_erased: Callable[[str], bool]
+        self, one: RecordedFile, source: Source, names: SubjectNames, is_erased: Callable[[str], bool]
     ) -> Redacted:
-        """Describe a stored file without the rows whose columns name an erased subject, and without bad lines.
+        """Describe a stored file without the rows that name an erased subject, and without bad lines and messages.
 
         Changes nothing. The same file and the same subjects give the same bytes. A file that is gone has no rows.
         """
 
     def store_redacted(
-        self, one: RecordedFile, source: Source, columns: Sequence[str], is_erased: Callable[[str], bool], place: str
+        self, one: RecordedFile, source: Source, names: SubjectNames, is_erased: Callable[[str], bool], place: str
     ) -> StoredContent:
         """Write what :meth:`redact` describes to a place, with what runs read of it; safe to repeat."""
 

@@ -137,6 +137,7 @@ class InputState:
     arrival: Arrival | None = None  # None: the product does not say when the input is complete
     topic: TopicState | None = None  # of an input in Kafka
     offsets: Mapping[str, tuple[OffsetRange, ...]] | None = None  # of an input in Kafka, by partition
+    near_only: frozenset[str] = frozenset()  # in Kafka: partitions without a record of their time, only near it
     log: LogState | None = None  # of an input by change data capture, once its messages were read
 
 

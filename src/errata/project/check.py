@@ -35,10 +35,12 @@ def check_project(
     reader: TableReader | None = None,
     inputs: InputReader | None = None,
     misread: Mapping[str, Collection[Path]] | None = None,
+    silent: Collection[str] = (),
 ) -> tuple[ProjectProblem, ...]:
     """Every problem of a project; tables and source files are not checked without a reader.
 
-    ``misread`` has, by file, the mappings of which a key could not be read: nothing more is reported there.
+    ``misread`` has, by file, the mappings of which a key could not be read: nothing more is reported there. Topics of
+    ``silent`` clusters are not looked for.
     """
     around = misread or {}
     top = open_report(project, PROJECT_FILE, around.get(PROJECT_FILE, ()))
@@ -64,7 +66,7 @@ def check_project(
             _report_cycle(cycles[product.name], report)
         for source in product.inputs:
             _check_input(product, source, look, report)
-            if inputs is not None and (source.files is not None or _has_cluster(project, source)):
+            if inputs is not None and (source.files is not None or _can_ask(project, source, silent)):
                 _check_found(project, source, inputs, report)
         problems += report.problems
     return (*top.problems, *problems)
@@ -273,9 +275,9 @@ def _check_grain(product: Product, kind: str, fields: Iterable[PartitionField], 
     report.at(("target", "partition", "grain"), f"{target.column} of {target.table} is {kind}; {told}")
 
 
-def _has_cluster(project: Project, source: Input) -> bool:
-    """Whether it reads a topic of a declared cluster; any other name is a problem of the file already."""
-    return source.kafka is not None and source.kafka.cluster in project.kafka
+def _can_ask(project: Project, source: Input, silent: Collection[str]) -> bool:
+    """Whether it reads a topic of a cluster that is declared and answers; anything else is a problem already."""
+    return source.kafka is not None and source.kafka.cluster in project.kafka and source.kafka.cluster not in silent
 
 
 def _check_found(project: Project, source: Input, inputs: InputReader, report: ProblemReport) -> None:

@@ -21,6 +21,9 @@ from errata.model.side_tables import find_landing_pin
 from errata.publishing.replacement import Replacement
 from errata.workspace import RunContext, Workspace
 
+MOST_VERDICTS = 3
+"""Verdicts that one command gives on one candidate, if subjects are erased between each of them and its publication."""
+
 
 def check_candidate_erasure(context: RunContext, candidate: CandidateRecord, listed: str | None = None) -> None:
     """Check that a candidate holds no rows of listed subjects and record that; refuse it otherwise.
@@ -48,10 +51,12 @@ def require_erasure_check(workspace: Workspace, actor: Actor, run: RunRecord, ca
     """Watermark for which the candidate was checked; refuses when the list has changed since."""
     mark = workspace.engines.suppressions.watermark(run.table)
     if mark and _fact_name(candidate, mark) not in workspace.ledger.facts.list(run.run_id):
+        # named, because without its number waves that have no verdict yet are judged first
+        wave = f" --wave {run.wave}" if run.wave else ""
         raise _record_refusal(
             workspace, actor, run, "publish",
             "the list of suppressed subjects has moved since its candidate was judged: assemble and validate again",
-            f"errata validate {run.run_id}", ErasureListMoved,
+            f"errata validate {run.run_id}{wave}", ErasureListMoved,
         )  # fmt: skip
     return mark
 

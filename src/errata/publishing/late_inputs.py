@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from errata.canonical import digest_of, from_plain, to_plain
 from errata.ledger import RunRecord
 from errata.model.graph.read_rule import rule_of_pin
+from errata.model.kafka.topic_range import OffsetsPart
+from errata.model.kafka.topic_reads import TopicReads, count_new_records, has_other_records
 from errata.model.manifest import InputPin, Manifest, SourceFile
 from errata.model.partition import WHOLE, Grain, sort_oldest_first
 from errata.model.rebase import split_by_rebase
@@ -135,13 +137,23 @@ def _find_late_files(
 def _find_late_records(
     workspace: Workspace, pin: InputPin, grain: Grain, asked: Sequence[str]
 ) -> Iterator[LateInputView]:
-    """Partitions for which other offsets would be sealed now."""
+    """Partitions for which other offsets would be sealed now, with how many records came; retention does not count."""
     facts = _read_input_now(workspace, pin, grain, asked)
     now = {name: size.fingerprint for name, size in facts.partitions.items()}
     changed = [name for name in asked if now.get(name) != pin.fingerprints.get(name)]
+    records = 0
+    if pin.topic is not None and facts.topic is not None and not pin.is_message_log and pin.files_part:
+        listed = json.loads(workspace.ledger.parts.get(pin.files_part))
+        read = TopicReads.of_pin(pin.topic, from_plain(OffsetsPart, listed))  # type: ignore[type-abstract]
+        here = TopicReads.of_state(facts.topic, pin.topic.declared, facts.offsets)
+        changed = [name for name in changed if has_other_records(read, here, name)]
+        # neighbouring partitions share records, so that a sum would count some twice
+        records = max((count_new_records(read, here, name) for name in changed), default=0)
     if changed:
         differ = digest_of([[name, now.get(name)] for name in changed])
-        yield LateInputView(pin.name, pin.location, sort_oldest_first(grain, changed), differ)
+        yield LateInputView(
+            pin.name, pin.location, sort_oldest_first(grain, changed), differ, topic=pin.location, records=records
+        )
 
 
 _FINDERS = {"table": _find_late_commits, "files": _find_late_files, "kafka": _find_late_records}

@@ -20,6 +20,7 @@ from errata.text.numbers import (
     plural,
 )
 from errata.views import PlanView, WaveTurnView
+from errata.views.checks import count_results
 from errata.views.report import ReportView
 
 LISTED = 5
@@ -224,7 +225,7 @@ def _rule_cells(name: str, found: Sequence[Mapping[str, Any]]) -> list[Child]:
     if len(found) == 1:
         said: Child = str(found[0].get("message", ""))
     else:
-        counted = f"{format_exact(len(found) - len(other))} of {plural(len(found), 'partition')} ok"
+        counted = ", ".join(count_results(found))
         listed = [
             el("li", el("b", str(one.get("partition") or "all")), " ", str(one.get("message", ""))) for one in other
         ]

@@ -17,6 +17,8 @@ from typing import Any
 from errata.canonical import digest_of, from_plain
 from errata.ledger import AcceptanceRecord
 from errata.model.graph.read_rule import ReadRule, rule_of_input, rule_of_pin
+from errata.model.kafka.topic_range import OffsetsPart
+from errata.model.kafka.topic_reads import TopicReads
 from errata.model.kind import ATTEST
 from errata.model.manifest import Code, ExpectedFile, InputPin, Manifest
 from errata.model.partition import WHOLE, Grain
@@ -141,12 +143,14 @@ def _split_claims(
     planned_ms = to_ms(workspace.ledger.runs.get(run_id).planned_at)
     for piece in split_by_rebase(manifest, workspace.ledger.rebases.list(run_id)):
         grain = manifest.target.grain
-        inputs = {pin.name: _state_of_pin(pin, rule_of_pin(pin, grain)) for pin in piece.inputs if not pin.own}
+        inputs = {
+            pin.name: _state_of_pin(workspace, pin, rule_of_pin(pin, grain)) for pin in piece.inputs if not pin.own
+        }
         claim = Claim(RECORDED, run_id, at_ms, inputs, code(manifest.code), as_of_ms=planned_ms)
         yield claim, piece.partitions
 
 
-def _state_of_pin(pin: InputPin, rule: ReadRule) -> InputState:
+def _state_of_pin(workspace: Workspace, pin: InputPin, rule: ReadRule) -> InputState:
     return InputState(
         location=pin.location,
         rule=rule,
@@ -155,7 +159,16 @@ def _state_of_pin(pin: InputPin, rule: ReadRule) -> InputState:
         is_fixed=pin.reference in READ_AT_ITS_TIME,
         definition=digest_definition(input_from_pin(pin)),
         snapshot_id=pin.snapshot_id,
+        topic=_read_topic(workspace, pin),
     )
+
+
+def _read_topic(workspace: Workspace, pin: InputPin) -> TopicReads | None:
+    """The offsets that a run sealed for each partition of a topic."""
+    if pin.topic is None or pin.partition is None or pin.files_part is None:
+        return None
+    listed = json.loads(workspace.ledger.parts.get(pin.files_part))
+    return TopicReads.of_pin(pin.topic, from_plain(OffsetsPart, listed))  # type: ignore[type-abstract]
 
 
 def digest_definition(source: Input) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from errata.model.graph.read_rule import ReadRule
+from errata.model.kafka.topic_reads import TopicReads, describe_other_records, has_other_records
 from errata.model.partition import WHOLE, Grain, format_ranges
 from errata.staleness.times import InputTimes, Written, find_time_reasons
 
@@ -49,6 +50,7 @@ class InputState:
     is_fixed: bool = False  # read at a snapshot of each partition's own time, so that later changes do not concern it
     definition: str = ""  # digest of what else the product file says about how it is read
     snapshot_id: str | None = None
+    topic: TopicReads | None = None  # of a topic that is read by partitions, where its offsets are known
 
     def list_reads(self, partition: str) -> tuple[str, ...]:
         """Partitions of the input that a partition of the product is computed from."""
@@ -126,8 +128,11 @@ def find_changed_reads(claim: Claim, inputs: Mapping[str, InputState], partition
         if then is None or now.is_fixed or then.is_fixed or then.location != now.location:
             continue
         held, holds = then.list_held(partition), now.list_held(partition)
-        if held != holds:
-            found[name] = tuple(sorted(one for one in {*held, *holds} if held.get(one) != holds.get(one)))
+        changed = [one for one in sorted({*held, *holds}) if held.get(one) != holds.get(one)]
+        if then.topic is not None and now.topic is not None:
+            changed = [one for one in changed if has_other_records(then.topic, now.topic, one)]
+        if changed:
+            found[name] = tuple(changed)
     return found
 
 
@@ -189,6 +194,8 @@ def _group_by_event(
             event = "was not read then"
         elif name not in read_now:
             event = "is not read any more"
+        elif then.topic is not None and now.topic is not None:
+            event = describe_other_records(then.topic, now.topic, name)
         elif name not in then.fingerprints:
             event = "is new"
         elif name not in now.fingerprints:

@@ -12,9 +12,11 @@ from graphlib import TopologicalSorter
 from errata.errors import UsageError
 from errata.model.graph.product_graph import Edge, describe_cycle, find_cycles, find_obstacle, list_edges
 from errata.model.graph.read_rule import rule_of_input
+from errata.model.kafka.topic_reads import describe_margin
 from errata.model.partition import NULL, from_ordinals, sort_oldest_first, to_ordinal
 from errata.model.product import Product
 from errata.planning.inputs.completeness import list_waiting
+from errata.planning.inputs.topic_rules import list_open_windows
 from errata.ports.tables import InputState as ReadState
 from errata.ports.tables import TargetState
 from errata.staleness.claims import list_claims, read_code
@@ -114,13 +116,14 @@ def judge_product(workspace: Workspace, product: Product, scope: Sequence[str] |
     facts = Facts(bare.grain, inputs, bare.code, claims, written, times, longest)
     explain = build_explainer(workspace, product, _list_changed(facts, names))
     judged = {name: judge_partition(name, facts, explain) for name in names}
-    judged = _add_missing(product, target, judged)
+    judged = _add_missing(product, target, judged, inputs, read)
     own = next((source for source in product.inputs if source.own), None)
     if own is not None:
         committed = _read_commit_times(workspace, product, target)
         judged = find_own_reasons(rule_of_input(own, product.target.grain), own.name, judged, committed)
     stale = [name for name, one in judged.items() if one.state == STALE]
     judged = add_waiting(judged, list_waiting(product, read, stale))
+    judged = add_waiting(judged, list_open_windows(product, stale, workspace.now()))
     return JudgedProduct(product, tuple(judged[name] for name in names), read)
 
 
@@ -158,15 +161,39 @@ def _list_changed(facts: Facts, names: Sequence[str]) -> dict[tuple[str, str], s
     return found
 
 
-def _add_missing(product: Product, target: TargetState, judged: Mapping[str, Judgement]) -> dict[str, Judgement]:
+def _add_missing(
+    product: Product,
+    target: TargetState,
+    judged: Mapping[str, Judgement],
+    inputs: Mapping[str, InputState],
+    read: Mapping[str, ReadState],
+) -> dict[str, Judgement]:
     """A partition that its table does not have, though its inputs do and nobody recorded why, was never computed."""
-    told = f"{product.target.table} has no such partition, though its inputs have"
     return {
-        name: Judgement(name, STALE, one.basis, (Reason(None, one.basis, told),))
+        name: Judgement(name, STALE, one.basis, (_explain_missing(product, name, one.basis, inputs, read),))
         if one.claim is None and name not in target.expected
         else one
         for name, one in judged.items()
     }
+
+
+def _explain_missing(
+    product: Product, name: str, basis: str, inputs: Mapping[str, InputState], read: Mapping[str, ReadState]
+) -> Reason:
+    """Why a partition should be there: an input has it, or has records near its time that may belong to it."""
+    told = f"{product.target.table} has no such partition"
+    held = [
+        (source.name, one in read[source.name].near_only)
+        for source in product.inputs
+        if source.partition is not None and source.name in read
+        for one in inputs[source.name].rule.without_look.list_reads([name])
+        if one in inputs[source.name].fingerprints
+    ]
+    near = next((source for source, is_near in held if is_near), None)
+    topic = inputs[near].topic if near is not None and all(is_near for _, is_near in held) else None
+    if near is None or topic is None:
+        return Reason(None, basis, f"{told}, though its inputs have")
+    return Reason(near, basis, f"{told}; the topic {describe_margin(topic)}")
 
 
 def _read_commit_times(workspace: Workspace, product: Product, target: TargetState) -> dict[str, int]:

@@ -9,6 +9,7 @@ from functools import cache
 
 from errata.model.duration import to_seconds
 from errata.model.graph.read_rule import rule_of_input
+from errata.model.kafka.topic_reads import TopicReads
 from errata.model.partition import WHOLE
 from errata.model.product import Input, Product
 from errata.model.table import Commit, History
@@ -67,7 +68,14 @@ def build_input_state(source: Input, product: Product, read: ReadState | None) -
         is_fixed=read is None,
         definition=digest_definition(source),
         snapshot_id=read.snapshot_id if read else None,
+        topic=_build_topic_reads(source, read),
     )
+
+
+def _build_topic_reads(source: Input, read: ReadState | None) -> TopicReads | None:
+    if source.kafka is None or source.is_message_log or read is None or read.topic is None:
+        return None
+    return TopicReads.of_state(read.topic, source.kafka, read.offsets)
 
 
 def build_explainer(workspace: Workspace, product: Product, changed: Mapping[tuple[str, str], set[str]]) -> Explain:

@@ -16,7 +16,7 @@ from errata.engines.failures import classify_error
 from errata.engines.files.changed_sources import build_source_changed
 from errata.engines.files.source import FileSource
 from errata.engines.output_advice import advise_on_output
-from errata.engines.spark.compute.lineage import build_context, build_lineage
+from errata.engines.spark.compute.lineage_columns import build_context, build_lineage
 from errata.engines.spark.compute.transforms import load_transform
 from errata.engines.transform_errors import build_transform_error
 from errata.errors import EngineError, ErrataError, OutputContract, TransformFailed

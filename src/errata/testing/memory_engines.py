@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -194,6 +194,10 @@ class MemoryEngines:
     def find_near_miss(self, source: Input) -> NearMiss | None:
         """See the port of inputs."""
         return self._real.sources.find_near_miss(source) if source.files else None
+
+    def find_silent_clusters(self, clusters: Iterable[str]) -> Mapping[str, str]:  # noqa: ARG002 - all answer
+        """See the port. Topics in memory have no cluster that could be silent."""
+        return {}
 
     def dbt(self) -> DbtManifest | None:
         """See the port."""

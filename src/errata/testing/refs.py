@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from errata.model.refs import GUARD
+from errata.model.refs import FIRST_PROPERTY, GUARD
 from errata.ports.tables import TagKeeper, TagOutcome
 from errata.testing.lake import Lake
 from errata.testing.metadata import MAIN, Metadata
@@ -92,7 +92,7 @@ def ensure_guard(table: MemoryTable) -> tuple[str, bool]:
 
     def act(draft: Draft) -> tuple[str, bool]:
         if draft.seen.head is None:
-            draft.add_snapshot(MAIN, "append")
+            draft.add_snapshot(MAIN, "append", summary={FIRST_PROPERTY: "true"})
         elif (found := _find_guard(draft.seen)) is not None:
             return found, False
         root = draft.add_snapshot(None, "append")

@@ -124,10 +124,10 @@ class TransformCase:
         timed = [name for name in names if self._grain.is_time and name != "null"]
         helpers: tuple[Any, Any, Any] = (deterministic_id, stamp, _leave_out)
         if self.spark is not None:
-            from errata.engines.spark.compute import lineage
+            from errata.engines.spark.compute import lineage_columns as columns
             from errata.engines.spark.inputs.row_rules import split_rows
 
-            helpers = (lineage.deterministic_id, lineage.stamp, partial(split_rows, lambda _rows, _reason: None))
+            helpers = (columns.deterministic_id, columns.stamp, partial(split_rows, lambda _rows, _reason: None))
         return Context(
             run_id="test-run",
             product="test",

@@ -52,6 +52,8 @@ class LateInputView:
     seen_by: str = ""  # validate | publish
     grain: str = ""  # of the input's partitions; empty: the run's
     withdrawn: bool = field(default=False, metadata=LEFT_OUT)  # a rollback by Errata undid what the run read
+    topic: str = field(default="", metadata=LEFT_OUT)  # the topic, if it is one
+    records: int = field(default=0, metadata=LEFT_OUT)  # that came to the range of one of its partitions, at least
 
     def text(self, grain: str) -> str:
         """One sentence for people."""
@@ -60,6 +62,12 @@ class LateInputView:
             return (
                 f"input withdrawn: {days} of {self.location} was rolled back after it was pinned "
                 f"({self._describe_change()}); the run was computed from it"
+            )
+        if self.topic:
+            came = f"at least {plural(self.records, 'record')} came" if self.records else "other offsets are there now"
+            return (
+                f"input {self.input} may have changed for {days} after it was pinned: {came} that the run does not "
+                f"have; only a run reads which partition a record of {self.topic} belongs to"
             )
         return (
             f"input {self.input} changed for {days} after it was pinned: {self._describe_change()}; the run "

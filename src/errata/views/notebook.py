@@ -102,7 +102,10 @@ def _describe_scope(view: PlanView) -> str:
 def _describe_input(source: InputView, grain: str) -> list[Child]:
     what = f"{source.location}{f' at {source.version}' if source.version else ''}"
     told = [_format_ranges(grain, source.partitions)] if source.partitions else ["whole"]
-    told += [plural(source.file_count, "file"), format_size(source.bytes)]
+    if source.kafka:
+        told += [f"about {plural(source.rows, 'record')}", f"{format_size(source.bytes)} assumed"]
+    else:
+        told += [plural(source.file_count, "file"), format_size(source.bytes)]
     return [el("code", what), f"  {', '.join(told)}"]
 
 

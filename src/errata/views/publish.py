@@ -86,6 +86,7 @@ class PublishView:
     waves: tuple[WaveView, ...] = ()
     turn: WaveTurnView | None = None  # None: the run is one wave
     copies: tuple[CopyLine, ...] = field(default=(), metadata=LEFT_OUT)  # in warehouses, one line each
+    owed: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)  # rows and events that are not sent yet, and why
 
 
 @dataclass(frozen=True, slots=True)

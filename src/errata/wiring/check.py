@@ -11,6 +11,7 @@ from errata.project.check import check_project
 from errata.project.load import PROJECT_FILE, read_project_files
 from errata.project.problems import Path as KeyPath
 from errata.project.problems import ProjectProblem, is_near
+from errata.wiring.cluster_check import find_silent_clusters, report_silent_clusters
 from errata.wiring.copy_check import find_copy_problems
 from errata.wiring.lineage_check import find_lineage_problems
 from errata.wiring.rule_check import find_dbt_problems, find_ref_problems, find_rule_problems, find_verify_problems
@@ -21,9 +22,14 @@ from errata.workspace import Workspace
 
 def check_workspace(workspace: Workspace) -> tuple[ProjectProblem, ...]:
     """Check a project that loads against its transforms, tables and source files."""
-    engines = workspace.engines
-    found = _check(workspace.project, engines.tables, engines.inputs, engines.pins, {})
-    more = (*find_copy_problems(workspace), *find_sink_problems(workspace), *find_lineage_problems(workspace))
+    engines, project = workspace.engines, workspace.project
+    silent = find_silent_clusters(project, engines.find_silent_clusters)
+    found = _check(project, engines.tables, engines.inputs, engines.pins, {}, silent)
+    more = (
+        *find_copy_problems(workspace),
+        *find_sink_problems(workspace, silent),
+        *find_lineage_problems(workspace, silent),
+    )
     return _sort((*found, *more))
 
 
@@ -46,7 +52,8 @@ def check_files(directory: Path | str) -> tuple[ProjectProblem, ...]:
         nothing = RecordingReader(lambda _source: (), project.recordings.location)  # the ledger is not opened
         topics = KafkaTopics(project.kafka, project.redact)
         inputs = InputRouter(tables, FileSource(project.root, project.s3), nothing, topics)
-        more = _check(project, tables, inputs, IcebergTags(catalogs), files.misread)
+        silent = find_silent_clusters(project, topics.find_silent)
+        more = _check(project, tables, inputs, IcebergTags(catalogs), files.misread, silent)
     finally:
         catalogs.close()
     said = {(problem.file, problem.key) for problem in files.problems}
@@ -64,10 +71,12 @@ def _check(
     inputs: InputReader,
     pins: TagKeeper,
     misread: Mapping[str, Collection[KeyPath]],
+    silent: Mapping[str, str],
 ) -> tuple[ProjectProblem, ...]:
-    found = check_project(project, tables, inputs, misread)
+    found = check_project(project, tables, inputs, misread, silent)
     said = {(problem.file, problem.key) for problem in found}
     more = (
+        *report_silent_clusters(project, silent),
         *find_dbt_problems(project),
         *(one for product in project.products.values() for one in find_query_problems(project, product, tables)),
         *find_ref_problems(project, pins),

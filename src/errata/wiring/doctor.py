@@ -85,8 +85,7 @@ def _check_lake(workspace: Workspace, engines: ProjectEngines, *, deep: bool) ->
                 f"catalog {catalog.name} in Java", partial(_describe_java_catalog, catalog, engines), _CATALOG_HINT
             )
             yield _probe_refs(project, catalog, engines)
-    for cluster in project.kafka:
-        yield _try_check(f"kafka {cluster}", partial(engines.topics.describe_cluster, cluster), _KAFKA_HINT)
+    yield from _check_clusters(project, engines)
     for table in (product.target.table for product in project.products.values()):
         if table.partition(".")[0] in absent:
             continue
@@ -101,6 +100,16 @@ def _check_lake(workspace: Workspace, engines: ProjectEngines, *, deep: bool) ->
     for hazard in ledger.guards.open_hazards():
         if hazard.table.partition(".")[0] not in absent:
             yield from _check_hazard(ledger, engines, hazard)
+
+
+def _check_clusters(project: Project, engines: ProjectEngines) -> Iterator[DoctorCheck]:
+    """Check every Kafka cluster; those that are silent cost one time-out together."""
+    silent = engines.find_silent_clusters(project.kafka) if project.kafka else {}
+    for name in project.kafka:
+        if name in silent:
+            yield DoctorCheck(f"kafka {name}", ok=False, found=silent[name], hint=_KAFKA_HINT)
+        else:
+            yield _try_check(f"kafka {name}", partial(engines.topics.describe_cluster, name), _KAFKA_HINT)
 
 
 def _check_hazard(ledger: Ledger, engines: ProjectEngines, hazard: HazardRecord) -> Iterator[DoctorCheck]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from errata.errors import ErrataError, MissingDriver
 from errata.project.check import open_report
@@ -14,10 +14,13 @@ from errata.workspace import Workspace
 _HINT = "check lineage in errata.yaml; until it works, events stay owed and nothing else waits for them"
 
 
-def find_lineage_problems(workspace: Workspace) -> Iterator[ProjectProblem]:
-    """Whether the package is there, and the topic; a collector that is down is no problem of the files."""
+def find_lineage_problems(workspace: Workspace, silent: Collection[str] = ()) -> Iterator[ProjectProblem]:
+    """Whether the package is there, and the topic; a collector that is down is no problem of the files.
+
+    A topic of a ``silent`` cluster is not looked for.
+    """
     settings = workspace.project.lineage
-    if settings is None:
+    if settings is None or (settings.kafka is not None and settings.kafka.cluster in silent):
         return
     report = open_report(workspace.project, PROJECT_FILE)
     if name := workspace.project.find_unset_variable(settings):

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from errata.engines.spark.compute.lineage import deterministic_id, stamp
+from errata.engines.spark.compute.lineage_columns import deterministic_id, stamp
 from errata.engines.spark.compute.sql_transforms import SqlTransform
 from errata.engines.spark.inputs.row_rules import split_rows
 from errata.errors import NotFound

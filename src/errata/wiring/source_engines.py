@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,6 +72,10 @@ class SourceEngines:
         from errata.engines.kafka.topics import KafkaTopics
 
         return KafkaTopics(self._project.kafka, self._project.redact)
+
+    def find_silent_clusters(self, clusters: Iterable[str]) -> Mapping[str, str]:
+        """See the port."""
+        return self.topics.find_silent(clusters)
 
     @cached_property
     def checkpoints(self) -> CheckpointStore:

@@ -1,11 +1,14 @@
 """Repack waiting chunks towards the target time per chunk, based on how long the first chunks took.
 
-Does not apply when the project fixes the chunk size, or when a run reads its own output one partition at a time.
+Does not apply when the project fixes the chunk size, when a run reads its own output one partition at a time, or when
+it reads a change log, which every chunk reads as a whole.
 """
 
 from __future__ import annotations
 
-from errata.model.manifest import Chunk
+from collections.abc import Iterable
+
+from errata.model.manifest import Chunk, InputPin
 from errata.model.pinned_snapshots import find_kinds
 from errata.model.run import ChunkState
 from errata.planning.estimate import count_worker_cores
@@ -17,10 +20,15 @@ RESIZE_AFTER_CHUNKS = (2, 6, 18, 54, 162)
 """Numbers of done chunks at which the size is reconsidered: often at first, rarely later."""
 
 
+def can_repack(inputs: Iterable[InputPin]) -> bool:
+    """Whether other chunks would read the same in other pieces."""
+    return not any(pin.own or pin.is_message_log for pin in inputs)
+
+
 def resize_waiting(job: RunJob) -> None:
     """Repack the waiting chunks if their expected time is far from the target."""
     workspace, run_id = job.workspace, job.run.run_id
-    if workspace.project.chunk_bytes is not None or any(pin.own for pin in job.manifest.inputs):
+    if workspace.project.chunk_bytes is not None or not can_repack(job.manifest.inputs):
         return
     if workspace.ledger.progress.counts(run_id).done not in RESIZE_AFTER_CHUNKS:
         return

@@ -844,6 +844,8 @@ def erasure_places() -> ErasureWhereView:
               "its owner deletes the rows, and plans without them"),
         Place("undo set", f"lake.fin.daily_revenue@errata_{RUN}-p1-3fa9c2_undo", "holds", "2026-04-01",
               "errata cleanup, then expire_snapshots"),
+        *(Place("tag", f"lake.fin.daily_revenue@errata_{RUN}-p1-3fa9c2_{end}", "holds", "2026-03-01",
+                "errata cleanup, then expire_snapshots") for end in ("pre", "pub")),
         Place("time travel", "snow:FIN.DAILY_REVENUE", "unknown", "2026-05-22",
               "Snowflake: at most 90 days of time travel and 7 of fail-safe after the last delivery"),
     )  # fmt: skip

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 from errata.cli.app import helptext, progress
 from errata.cli.render import layout
+from errata.cli.render.gate import render_rules
+from errata.cli.render.plan import render_plan
 from errata.cli.render.try_partition import suggest_after_trial
 from errata.commands.plan.explain import add_stages
 from errata.errors import ApprovalRefused, ErrataError, PlanRefused, PublishConflict, RunFailed, ValidationRejected
@@ -547,3 +549,34 @@ def test_a_trial_that_the_gate_would_reject_leads_to_another_trial(level: str, n
     (check, *_) = trial.checks
     view = replace(trial, checks=(replace(check, level=level),))
     assert suggest_after_trial(view).startswith(f"{next_} {trial.product} ")
+
+
+def test_a_rule_counts_partitions_once_and_the_run_apart() -> None:
+    """A row account is judged for each day and for the run: two days are two partitions, not three."""
+    days = [{"name": "accounting", "partition": f"2026-01-0{n}", "level": "ok", "message": "fine"} for n in (1, 2)]
+    whole = {"name": "accounting", "partition": None, "level": "ok", "message": "2 chunks counted the same"}
+    assert render_rules([*days, whole], 100) == ["  ✓ accounting   2 of 2 partitions ok   run as a whole ok"]
+    # two inputs say something about each day, and one of them warns
+    twice = [{**one, "level": level} for one in days for level in ("ok", "warn")]
+    first, *_ = render_rules([*twice, whole], 100)
+    assert first == "  ! accounting   0 of 2 partitions ok   2 warn   run as a whole ok"
+
+
+def test_sizes_of_a_topic_are_called_assumed() -> None:
+    """Brokers do not tell the size of records, so nothing of a plan shows it as known."""
+    topic = replace(samples.INPUTS[0], files=None, kafka="kafka://events/views", rows=9_600, bytes=3_840_000)
+    told = " ".join(" ".join(render_plan(samples.plan(inputs=(topic,)), 100)).split())
+    assert "about 9,600 records 3.8 MB assumed, at 400 bytes a record" in told
+    assert "about 640 MB each by assumed sizes" in told
+    assert "about 9.0 M rows 1.9 GB assumed" in told
+    assert "assumed" not in " ".join(render_plan(samples.plan(), 100))
+
+
+def test_a_topic_that_grew_may_have_changed_an_input() -> None:
+    """Offsets do not tell to which partition a record belongs, and a topic has neither files nor commits."""
+    late = LateInputView("raw", "kafka://events/t", ("2026-01-01",), "d1", topic="kafka://events/t", records=3)
+    told = late.text("day")
+    assert told.startswith(
+        "input raw may have changed for 2026-01-01 after it was pinned: at least 3 records came that"
+    )
+    assert "files" not in told

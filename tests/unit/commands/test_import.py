@@ -141,10 +141,27 @@ def test_a_file_of_another_format_is_rejected_by_its_reason(
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_column(open_project: Callable[..., Client], tmp_path: Path):
-    """As programs for spreadsheets write it."""
+    """As programs for spreadsheets write it; before JSON it is no part of the first line."""
     with open_project() as client:
         client.import_files(drop(tmp_path, "a.csv", b"\xef\xbb\xbfid,rate\r\n1,2\r\n"), "rates")
         assert client.recordings().files[0].columns == ("id", "rate")
+        (done,) = client.import_files(drop(tmp_path, "orders_2026-01-03.json", b"\xef\xbb\xbf" + ROWS), "orders").files
+        assert (done.rows, done.bad_rows) == (2, 0)
+
+
+def test_columns_of_csv_count_by_their_names_in_any_order(open_project: Callable[..., Client], tmp_path: Path):
+    """A partner who moves a column moves no values; a header in the middle of a file is a row of its own."""
+    with open_project() as client:
+        client.import_files(drop(tmp_path, "a.csv", b"id,rate\n1,2\n"), "rates")
+        (done,) = client.import_files(drop(tmp_path, "b.csv", b"rate,id\n2,1\nrate,id\n4,3\n"), "rates").files
+        assert done.notes == ()
+        (held,) = [one for one in client.recordings().files if one.name == "b.csv"]
+    rows = pq.read_table(tmp_path / f"recordings/{held.place}.rows.parquet").to_pylist()
+    assert [(row["__errata_line"], row["id"], row["rate"]) for row in rows] == [
+        (2, "1", "2"),
+        (3, "id", "rate"),
+        (4, "3", "4"),
+    ]
 
 
 @pytest.mark.parametrize("point", ["import.before_copy", "import.after_copy", "import.after_record"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 from errata.client import Client
 from errata.commands.sources.redaction import Redaction, redact_recordings
 from errata.model.audit import Actor
+from errata.model.recording.subject_names import SubjectNames
 from errata.wiring import build_client, open_workspace
 from errata.workspace import Workspace
 
@@ -34,6 +36,7 @@ sources:
 SUBJECT = "ana-4711"
 JSON = b'{"id": 1, "who": "ana-4711"}\n\n{"id": 2, "who": "bo"}\nana-4711 oops\n{"id": 3, "who": "cy", "x": 1.10}\n'
 ANA = Actor("ana", "ana", "test")
+WHO = SubjectNames(("who",))
 
 
 @pytest.fixture
@@ -54,8 +57,8 @@ def client(workspace: Workspace) -> Iterator[Client]:
 def redact(workspace: Workspace) -> Callable[..., Redaction]:
     """Takes these ids out of the recordings of a source."""
 
-    def act(*ids: str, columns: tuple[str, ...] = ("who",), source: str = "orders") -> Redaction:
-        return redact_recordings(workspace, ANA, {source: columns}, set(ids).__contains__, "request 114")
+    def act(*ids: str, names: SubjectNames = WHO, source: str = "orders") -> Redaction:
+        return redact_recordings(workspace, ANA, {source: names}, set(ids).__contains__, "request 114")
 
     return act
 
@@ -169,6 +172,91 @@ def test_what_no_longer_counts_is_removed_and_what_cannot_be_told_is_named(
     assert SUBJECT.encode() not in list_bytes(tmp_path)
 
 
+MESSAGES = [
+    ("k", f'{{"who": "{SUBJECT}", "n": 1}}'),
+    ("k", '{"who": "bo", "n": 1.10}'),
+    (f'{{"who": "{SUBJECT}"}}', '{"who": null, "n": 2}'),
+    ("k", f'{{"who": "{SUBJECT}", "who": "bo"}}'),
+    ("k", f"{SUBJECT} is no JSON"),
+    ("k", f'[{{"who": "{SUBJECT}"}}]'),
+    (SUBJECT, None),
+    ("k", '{"n": 3}'),
+]
+
+
+def drop_messages(root: Path, form: str, messages: list[tuple[str | None, str | None]]) -> str:
+    """A recorded topic in one of its formats."""
+    rows = [{"key": key, "value": value, "partition": 0, "offset": n} for n, (key, value) in enumerate(messages)]
+    if form == "json":
+        return drop(root, "topic.json", "".join(f"{json.dumps(row)}\n" for row in rows).encode())
+    pq.write_table(pa.Table.from_pylist(rows), root / "topic.parquet")
+    return str(root / "topic.parquet")
+
+
+@pytest.mark.parametrize("form, source", [("json", "orders"), ("parquet", "lines")])
+def test_messages_of_a_recorded_topic_go_by_the_fields_of_their_key_and_value(
+    client: Client, redact: Callable[..., Redaction], tmp_path: Path, form: str, source: str
+):
+    """Also those that nobody can read; all others stay as they are, with their offsets."""
+    client.import_files(drop_messages(tmp_path, form, MESSAGES), source)
+    done = redact(SUBJECT, names=SubjectNames(fields=("who",)), source=source)
+    assert [(one.rows, one.bad_rows) for one in done.files] == [(3, 3)]
+    (held,) = client.recordings(source).files
+    stored = tmp_path / "recordings" / held.place
+    read = f"{stored}.rows.parquet" if form == "json" else stored
+    assert [(int(row["offset"]), row["value"]) for row in pq.read_table(read).to_pylist()] == [
+        (1, '{"who": "bo", "n": 1.10}'), (7, '{"n": 3}'),
+    ]  # fmt: skip
+    assert SUBJECT.encode() not in list_bytes(tmp_path)
+    assert redact(SUBJECT, names=SubjectNames(fields=("who",)), source=source) == Redaction((), {}, ())
+
+
+@pytest.mark.parametrize("form, source", [("json", "orders"), ("parquet", "lines")])
+def test_the_key_of_a_message_is_a_column_like_any_other(
+    client: Client, redact: Callable[..., Redaction], tmp_path: Path, form: str, source: str
+):
+    """An input that names kafka_key finds the subject there, whatever the value is."""
+    messages = [(SUBJECT, "text"), ("bo", "text"), (None, "text")]
+    client.import_files(drop_messages(tmp_path, form, messages), source)
+    done = redact(SUBJECT, names=SubjectNames(("key",)), source=source)
+    assert [(one.rows, one.bad_rows) for one in done.files] == [(1, 0)]
+    assert SUBJECT.encode() not in list_bytes(tmp_path)
+
+
+CHANGES = [
+    ('{"id": 1}', f'{{"op": "c", "before": null, "after": {{"id": 1, "who": "{SUBJECT}"}}}}'),
+    ('{"id": 1}', f'{{"op": "d", "before": {{"id": 1, "who": "{SUBJECT}"}}, "after": null}}'),
+    ('{"id": 1}', None),
+    (None, '{"status": "END", "id": "7:8"}'),
+]
+
+
+@pytest.mark.parametrize("form, source", [("json", "orders"), ("parquet", "lines")])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_change_log_with_changes_of_a_subject_is_named_and_stays(
+    client: Client, redact: Callable[..., Redaction], tmp_path: Path, form: str, source: str, wrapped: bool
+):
+    """Without some of its messages every later state would be wrong; a log of others is left alone."""
+    messages = [(key, f'{{"payload": {value}}}' if wrapped and value else value) for key, value in CHANGES]
+    client.import_files(drop_messages(tmp_path, form, messages), source)
+    (held,) = client.recordings(source).files
+    names = SubjectNames(fields=("who",), is_log=True)
+    done = redact(SUBJECT, names=names, source=source)
+    assert done.files == ()
+    assert done.unproven == {
+        held.file_id: "it has changes of erased subjects, and a change log would be wrong without some of its messages"
+    }
+    assert client.recordings(source).files == (held,)
+    assert redact("bo", names=names, source=source) == Redaction((), {}, ())
+
+
+def test_parquet_without_the_column_is_named(client: Client, redact: Callable[..., Redaction], tmp_path: Path):
+    """Nobody can tell whom its rows are about."""
+    pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "a.parquet")
+    client.import_files(str(tmp_path / "a.parquet"), "lines")
+    assert list(redact(SUBJECT, source="lines").unproven.values()) == ["it has no column who"]
+
+
 def test_a_file_without_the_subject_is_left_alone(client: Client, redact: Callable[..., Redaction], tmp_path: Path):
     """Same id, same bytes, no entry in the audit."""
     client.import_files(drop(tmp_path, "a.json", JSON), "orders")
@@ -181,9 +269,10 @@ SCRIPT = """\
 import sys
 from errata.commands.sources.redaction import redact_recordings
 from errata.model.audit import Actor
+from errata.model.recording.subject_names import SubjectNames
 from errata.wiring import open_workspace
 ana = Actor("ana", "ana", "test")
-redact_recordings(open_workspace(sys.argv[1]), ana, {"orders": ("who",)}, {"ana-4711"}.__contains__, "r")
+redact_recordings(open_workspace(sys.argv[1]), ana, {"orders": SubjectNames(("who",))}, {"ana-4711"}.__contains__, "r")
 """
 
 

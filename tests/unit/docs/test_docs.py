@@ -79,6 +79,11 @@ def _sections(path: Path) -> dict[str, str]:
     return {piece.partition("\n")[0].strip(): piece.partition("\n")[2] for piece in pieces}
 
 
+def _is_project(block: str) -> bool:
+    """Whether a block is a project file that a page shows whole, and not a part to add."""
+    return block.startswith("# errata.yaml") and "\nproject:" in block
+
+
 class TestGenerated:
     @pytest.mark.parametrize("path", sorted(GENERATE.pages()), ids=_name)
     def test_generated_pages_are_current(self, path: Path):
@@ -250,10 +255,10 @@ class TestExamples:
         words = shlex.split(typed.partition(" | ")[0])[1:]
         command, path = GENERATE.program(), "errata"
         while hasattr(command, "commands"):
-            while words[0] in GROUP_OPTIONS:
+            while words and words[0] in GROUP_OPTIONS:
                 words = words[1 + GROUP_OPTIONS[words[0]] :]
-                if not words:
-                    return
+            if not words:
+                break  # a group that has a command by default takes that, and another refuses
             assert words[0] in command.commands, f"{page}: {typed}"
             command, path, words = command.commands[words[0]], f"{path} {words[0]}", words[1:]
         command.make_context(path, list(words))
@@ -268,24 +273,20 @@ class TestExamples:
     def test_product_files_load(self, path: Path, tmp_path: Path):
         """A product file that a page shows whole loads as it stands."""
         blocks = list(_blocks(path, "yaml"))
-        project = next((b for b in blocks if b.startswith("# errata.yaml")), _project_file())
+        project = next((b for b in blocks if _is_project(b)), _project_file(blocks))
         (tmp_path / "products").mkdir()
         (tmp_path / "errata.yaml").write_text(project, encoding="utf-8")
         shown = [b for b in blocks if b.startswith("# products/")]
         for n, block in enumerate(shown):
             (tmp_path / "products" / f"p{n}.yaml").write_text(block, encoding="utf-8")
-        assert len(load_project(tmp_path).products) == len(shown)
+        assert len(load_project(tmp_path, environ=_variables(project)).products) == len(shown)
 
-    @pytest.mark.parametrize(
-        "path", [p for p in PAGES if any("# errata.yaml" in b for b in _blocks(p, "yaml"))], ids=_name
-    )
+    @pytest.mark.parametrize("path", [p for p in PAGES if any(_is_project(b) for b in _blocks(p, "yaml"))], ids=_name)
     def test_project_files_load(self, path: Path, tmp_path: Path):
         """A project file that a page shows whole loads as it stands."""
-        for block in (b for b in _blocks(path, "yaml") if b.startswith("# errata.yaml")):
+        for block in (b for b in _blocks(path, "yaml") if _is_project(b)):
             (tmp_path / "errata.yaml").write_text(block, encoding="utf-8")
-            names = re.findall(r"\$\{(\w+)\}", block)
-            variables = {name: "https://value.example" if name.endswith("WEBHOOK") else "value" for name in names}
-            assert load_project(tmp_path, environ=variables).catalogs
+            assert load_project(tmp_path, environ=_variables(block)).catalogs
 
     @pytest.mark.parametrize("path", PAGES, ids=_name)
     def test_python_blocks_are_python(self, path: Path):
@@ -294,11 +295,20 @@ class TestExamples:
             compile(block, _name(path), "exec")
 
 
-def _project_file() -> str:
-    """The project file of the reference, without consumers, which read its own product."""
-    blocks = _blocks(DOCS / "reference" / "files.md", "yaml")
-    whole = next(block for block in blocks if block.startswith("# errata.yaml"))
-    return re.sub(r"^consumers:\n(?:  .*\n)+", "", whole, flags=re.MULTILINE)
+def _variables(project: str) -> dict[str, str]:
+    """A value for every environment variable that a project file names."""
+    names = re.findall(r"\$\{(\w+)\}", project)
+    return {name: "https://value.example" if name.endswith("WEBHOOK") else "value" for name in names}
+
+
+def _project_file(blocks: list[str]) -> str:
+    """The project file of the reference, without consumers, which read its own product; parts of a page replace its."""
+    whole = next(block for block in _blocks(DOCS / "reference" / "files.md", "yaml") if _is_project(block))
+    for part in ("", *(block for block in blocks if block.startswith("# errata.yaml") and not _is_project(block))):
+        for key in ("consumers", *re.findall(r"^(\w+):", part, re.MULTILINE)):
+            whole = re.sub(rf"^{key}:.*\n(?:  .*\n)*", "", whole, flags=re.MULTILINE)
+        whole += part
+    return whole
 
 
 class TestDecisions:

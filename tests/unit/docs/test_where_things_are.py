@@ -26,7 +26,7 @@ SAME_CONCEPT = {
     "history", "holds",
     "impact", "import_",
     "jars",
-    "lake_rows", "late", "ledger", "linked_tables", "live", "live_writes",
+    "lake_rows", "late", "ledger", "lineage", "linked_tables", "live", "live_writes",
     "measure", "metrics",
     "note",
     "origins",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import time
@@ -14,8 +15,10 @@ from urllib.request import urlopen
 import pytest
 from ops import generate
 from ops.alerts import ALERTS
+from typer.main import get_command
 
 import errata
+from errata.cli.main import build_app
 from errata.client import Client
 from errata.ledger import Ledger
 from errata.monitoring.metrics import METRICS, MetricType
@@ -119,6 +122,23 @@ def test_rules_dashboard_and_pages_are_those_of_the_lists():
     for path, text in generate.build_files().items():
         assert path.read_text("utf-8") == text, f"{path.name} is out of date: python -m ops.generate"
     assert {path.stem for path in (generate.DOCS / "alerts").glob("Errata*.md")} == {alert.name for alert in ALERTS}
+
+
+@pytest.mark.parametrize("command", sorted({command for alert in ALERTS for command, _ in alert.steps}))
+def test_what_a_page_says_to_type_is_a_command_with_all_that_it_needs(command: str):
+    """With an id, a product or a number in place of the capital letters."""
+    program, words = get_command(build_app()), shlex.split(command.replace("ITEM", "7"))
+    while hasattr(program, "commands") and words[1:]:
+        program, words = program.commands[words[1]], words[1:]
+    program.make_context(command, words[1:])
+
+
+def test_a_page_about_no_single_run_says_how_to_find_it():
+    """The labels of the alert are all that its reader has."""
+    for alert in ALERTS:
+        names_run = "$labels.run" in alert.summary
+        commands = [command for command, _ in alert.steps]
+        assert names_run or not any("RUN" in one for one in commands) or commands[0] == "errata status", alert.name
 
 
 def test_queries_name_metrics_that_exist_and_every_metric_is_looked_at():

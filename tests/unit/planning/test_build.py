@@ -5,7 +5,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from errata.canonical import canonical_bytes, from_plain, sha256
+from errata.model.change_log.declaration import ChangeCapture
 from errata.model.manifest import ExpectedFile, Manifest, Override, SourceFile
+from errata.model.product import Input
 from errata.model.refs import input_tags
 from errata.planning.build import Plan, build_run_id
 from errata.planning.estimate import count_cores
@@ -144,3 +146,19 @@ def test_cores_come_from_the_spark_settings():
     assert [count_cores(master, {}) for master in ("local[4]", "local[4,2]", "yarn")] == [4, 4, 2]
     assert count_cores("spark://h:7077", {"spark.cores.max": "12"}) == 12
     assert PROJECT.spark_master == "local[2]"
+
+
+def test_a_change_log_alone_is_no_reason_for_more_chunks():
+    """Every chunk reads the whole log, so that four chunks read it four times; a fixed size of chunks still counts."""
+    capture = ChangeCapture(("account_id",), "lake.raw.ends")
+    log = replace(PRODUCT.inputs[1], cdc=capture)
+    share = {day: PartitionSize(1, 100_000 * MB, 1, "log") for day in DAYS[:7]}
+    inputs = {"adjustments": replace(INPUTS["adjustments"], partitions=share)}
+
+    def count(changed: Input, fixed: int | None = None) -> int:
+        project = replace(PROJECT, chunk_bytes=fixed)
+        return len(sealed(plan(product=replace(PRODUCT, inputs=(changed,)), project=project, inputs=inputs)).chunks)
+
+    assert count(PRODUCT.inputs[1]) == 7
+    assert count(log) == 1
+    assert count(log, 100_000 * MB) == 7

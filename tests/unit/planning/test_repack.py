@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errata.model.manifest import Chunk
+from errata.model.manifest import Chunk, InputPin
 from errata.planning.packing import LARGEST, SMALLEST_PER_CORE
 from errata.planning.repack import GROWTH, ChunkTiming, resize_chunks, split_chunk
+from errata.worker.repack_waiting import can_repack
 
 MIB = 1024 * 1024
 
@@ -124,3 +126,11 @@ def test_a_split_chunk_is_the_same_work_in_smaller_pieces(parts: int, rows: int,
     lengths = [len(c.partitions) for c in found]
     assert len(found) == min(pieces, parts)
     assert max(lengths) - min(lengths) <= 1
+
+
+def test_chunks_that_read_a_change_log_are_not_repacked():
+    """Every chunk reads the whole log, so that more chunks would read it more often."""
+    files = InputPin("raw", "files", "raw/*", "day", "date", 0, 0, ("2026-01-01",), {}, 0, 0, 0)
+    assert can_repack([files])
+    assert not can_repack([files, replace(files, own=True)])
+    assert not can_repack([files, replace(files, transactions_of="orders")])

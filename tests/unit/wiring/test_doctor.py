@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,20 @@ def test_a_catalog_that_does_not_answer_is_named_and_the_other_checks_are_made(t
     assert checks["ledger"].ok
     assert checks["ledger"].found.startswith("SQLite 3")
     assert ("jars postgres" in checks) == (kind == "jdbc")
+
+
+@pytest.mark.slow
+def test_silent_kafka_clusters_cost_the_doctor_one_timeout(tmp_path: Path):
+    """Each is named, with what to look at; they are asked at the same time."""
+    pytest.importorskip("confluent_kafka")
+    clusters = "".join(f'  c{n}: {{bootstrap: "127.0.0.1:{free_port()}"}}\n' for n in range(3))
+    text = PROJECT.format(type="jdbc", uri="sqlite:///.errata/catalog.db") + f"kafka:\n{clusters}"
+    (tmp_path / "errata.yaml").write_text(text, "utf-8")
+    with errata.open(str(tmp_path)) as client:
+        client.create_ledger()
+        began = time.monotonic()
+        checks = {check.name: check for check in client.doctor()}
+    assert time.monotonic() - began < 55  # three time-outs are 60 s
+    for name in ("kafka c0", "kafka c1", "kafka c2"):
+        assert (checks[name].ok, checks[name].found) == (False, f"Kafka cluster {name[6:]} did not answer in 20 s")
+        assert "bootstrap" in (checks[name].hint or "")

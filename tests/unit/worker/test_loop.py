@@ -187,7 +187,7 @@ def test_a_ledger_that_does_not_answer_for_a_while_costs_no_chunk(small: Small, 
     """Wherever the loop asks it: the worker waits, and what is in flight goes on."""
     small.project.chunk_bytes = None
     small.project.chunk_seconds = 120
-    small.manifest.inputs = (SimpleNamespace(own=False, snapshots=()),)
+    small.manifest.inputs = (SimpleNamespace(own=False, is_message_log=False, snapshots=()),)
     small.asked = ledger = ShakyLedger(small.ledger, name)
     small.work(parallel=1)  # so that chunks still wait when two are done, which is when attempts are read
     assert ledger.progress.calls

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import shlex
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from errata import logs
 from errata.canonical import to_plain
-from errata.cli.app.interrupt import EXIT_INTERRUPTED, describe_state
+from errata.cli.app.interrupt import EXIT_INTERRUPTED, describe_next, describe_state
 from errata.cli.app.session import Session
 from errata.cli.render.error import render_error, render_error_view
 from errata.errors import ErrataError, UsageError
@@ -95,7 +94,7 @@ def _build_interrupted(session: Session) -> ErrataError:
     return Interrupted(
         "interrupted",
         state=describe_state(session.world.argv),
-        hint=f"to continue: {shlex.join(['errata', *session.world.argv])}",
+        hint=describe_next(session.world.argv),
     )
 
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 
 EXIT_INTERRUPTED = 130
 
+_LOOKING = ("stopping; nothing was changed", "nothing is lost")
 _STOPPING = {
     "plan": ("stopping; a plan is recorded whole or not at all", "nothing is lost"),
     "try": ("stopping; nothing was written", "nothing is lost"),
@@ -28,8 +29,12 @@ _STOPPING = {
         "stopping the measurement; the staged chunks and every recorded verdict are kept",
         "nothing is lost, errata validate measures again",
     ),
-    "diff": ("stopping; nothing was changed", "nothing is lost"),
-    "report": ("stopping; nothing was changed", "nothing is lost"),
+    "check": _LOOKING,
+    "diff": _LOOKING,
+    "doctor": ("stopping; no table of yours was changed", "nothing is lost"),
+    "impact": _LOOKING,
+    "report": _LOOKING,
+    "stale": _LOOKING,
     "publish": (
         "stopping; a commit in progress lands whole or not at all",
         "the next command on this table looks whether it landed and records it",
@@ -42,6 +47,12 @@ _STOPPING = {
 """By command that takes long: what happens now, and what a second Ctrl-C means."""
 _CHANGE_MAIN = frozenset({"publish", "rollback", "--publish"})
 """Words of a command line that may commit to main."""
+_WITH_VALUE = ("-C", "--as")
+"""Options before a command that the next word belongs to."""
+_ONLY_LOOK = frozenset(word for word, said in _STOPPING.items() if said is _LOOKING) | {
+    "history", "quarantine", "recordings", "runbook", "runs", "show", "status", "why",
+}  # fmt: skip
+"""Commands that change no data, and no record that a decision rests on."""
 
 
 def describe_interrupt(words: Sequence[str], under_way: Collection[str]) -> str:
@@ -52,8 +63,8 @@ def describe_interrupt(words: Sequence[str], under_way: Collection[str]) -> str:
     >>> describe_interrupt(["run", "bf-1"], ["c0001", "c0002"])[:58]
     'interrupted: waiting for c0001 and c0002 to stop; a commit'
     """
-    command = next((word for word in words if word in _STOPPING), None)
-    if command is None:
+    command = _find_command(words)
+    if command not in _STOPPING:
         return ""
     now, then = _STOPPING[command]
     names = " and ".join(sorted(under_way))
@@ -71,11 +82,36 @@ def describe_state(words: Sequence[str]) -> str:
 
     >>> describe_state(["run", "bf-1"]).partition(";")[0], describe_state(["publish", "bf-1"]).partition(";")[0]
     ('main is unchanged', 'a commit to main landed whole or not at all')
+    >>> describe_state(["check"])
+    'nothing was changed'
     """
-    command = next((word for word in words if word in _STOPPING), None)
-    leaves_main = command is not None and _CHANGE_MAIN.isdisjoint(words)
+    command = _find_command(words)
+    if command in _ONLY_LOOK:
+        return "nothing was changed"
+    leaves_main = command in _STOPPING and _CHANGE_MAIN.isdisjoint(words)
     main = "main is unchanged" if leaves_main else "a commit to main landed whole or not at all"
     return f"{main}; finished work is recorded, the next command settles the rest"
+
+
+def describe_next(words: Sequence[str]) -> str:
+    """The command after an interrupted one: the same, which continues where it stopped, or looks again. Pure."""
+    what = "to look again" if _find_command(words) in _ONLY_LOOK else "to continue"
+    return f"{what}: {shlex.join(['errata', *words])}"
+
+
+def _find_command(words: Sequence[str]) -> str:
+    """The first word that is no option and no value of one.
+
+    >>> _find_command(["-C", "check", "--as=bo", "publish", "bf-1"]), _find_command([])
+    ('publish', '')
+    """
+    left = iter(words)
+    for word in left:
+        if word in _WITH_VALUE:
+            next(left, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
 
 
 _SHOW_CURSOR = "\x1b[?25h"
@@ -87,8 +123,7 @@ def describe_end(words: Sequence[str], *, is_terminal: bool) -> str:
     They begin on a line of their own, and on a terminal they show the cursor, which a progress display hides.
     """
     cursor = _SHOW_CURSOR if is_terminal else ""
-    again = shlex.join(["errata", *words])
-    return f"{cursor}\nended at once; {describe_state(words)}\n\nhint: to continue: {again}\n"
+    return f"{cursor}\nended at once; {describe_state(words)}\n\nhint: {describe_next(words)}\n"
 
 
 @contextmanager

@@ -65,6 +65,7 @@ def command(
             set_shared(ctx.obj, *(given.pop(key) for key in _SHARED))
             session = Session(ctx.obj)
             ctx.obj.command = ctx.command_path.partition(" ")[2]
+            ctx.obj.run = given.get("run") or ""
 
             def work() -> int | None:
                 with traces.span(f"errata {ctx.obj.command}"):

@@ -48,6 +48,7 @@ class CliEnvironment:
     json: bool = False
     yes: bool = False
     command: str = ""  # its words, without arguments
+    run: str = ""  # that it is about, as it was typed
     under_way: dict[str, str] = field(default_factory=dict)  # what the command works on now, by name
 
     def __post_init__(self) -> None:
@@ -107,6 +108,8 @@ class Session:
         """Open the project; closes it however the command ends."""
         opener = self.world.open_project or _open_client
         client = opener(self.directory, narrate=self.narrate, progress=self.progress)
+        if self.world.run and logs.is_on() and hasattr(client, "log_about"):
+            client.log_about(self.world.run)
         logs.log("command.started", command=self.world.command)
         log = getattr(client, "log", None)
         self.client_log = str(log) if isinstance(log, (str, Path)) else None

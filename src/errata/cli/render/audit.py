@@ -11,6 +11,7 @@ from errata.text.numbers import format_moment, plural
 
 if TYPE_CHECKING:
     from errata.model.audit import AuditEntry
+    from errata.model.product.erasure_place import Place
     from errata.views import (
         AuditView,
         CleanupView,
@@ -168,7 +169,7 @@ def _format_items(items: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
 
 
 def render_erasure_places(view: ErasureWhereView, width: int) -> list[str]:
-    """One place after the other, those that hold rows first."""
+    """Places by what ends them, those that hold rows first; many of one kind and day on one line."""
     # late, because help must not load products
     from errata.model.product.erasure_place import HOLDS
 
@@ -177,12 +178,34 @@ def render_erasure_places(view: ErasureWhereView, width: int) -> list[str]:
     if not view.places:
         return [*lines, f"✓ nothing that Errata can look at shows {asked} on {view.day}"]
     lines.append(f"{plural(len(view.places), 'place')} can still show {asked} on {view.day}")
-    for place in sorted(view.places, key=lambda one: one.state != HOLDS):
-        until = f"until {place.until}" if place.until else "no end by itself"
-        state = "" if place.state == HOLDS else "  (nobody can look there)"
-        lines += wrap(f"{place.kind}  {place.name}  {until}{state}", width, "  ")
-        lines += wrap(place.ends, width, "      ")
+    by_end: dict[tuple[str, str], list[Place]] = {}
+    for place in sorted(view.places, key=lambda one: (one.state != HOLDS, one.until or "")):
+        by_end.setdefault((place.state, place.ends), []).append(place)
+    for (state, ends), places in by_end.items():
+        lines += wrap(f"{ends}{'' if state == HOLDS else ' (nobody can look there)'}:", width, "  ")
+        lines += _list_places(places, width)
+    if any(len(places) > 1 for places in _group_places(view.places).values()):
+        lines += wrap("--json names each of them", width, "  ")
     return lines
+
+
+def _group_places(places: Sequence[Place]) -> dict[tuple[str, str, str], list[Place]]:
+    """Places by day, kind and table."""
+    grouped: dict[tuple[str, str, str], list[Place]] = {}
+    for place in places:
+        grouped.setdefault((place.until or "", place.kind, place.name.partition("@")[0]), []).append(place)
+    return grouped
+
+
+def _list_places(places: Sequence[Place], width: int) -> Iterator[str]:
+    rows = [
+        (f"until {until}" if until else "no end by itself", kind if len(some) == 1 else f"{len(some)} × {kind}",
+         table if len(some) > 1 else some[0].name)
+        for (until, kind, table), some in _group_places(places).items()
+    ]  # fmt: skip
+    ends, kinds = (max(len(row[n]) for row in rows) for n in (0, 1))
+    for end, kind, name in rows:
+        yield from wrap(f"{end:{ends}}  {kind:{kinds}}  {name}", width, "    ", "        ")
 
 
 def render_erasure_proof(view: ErasureProofView, width: int) -> list[str]:

@@ -10,6 +10,7 @@ from errata.cli.render.layout import flow, format_columns, wrap
 from errata.model.kind import RECONCILE, find_kind
 from errata.model.run import find_judged_state
 from errata.text.numbers import plural
+from errata.views.checks import count_results
 
 if TYPE_CHECKING:
     from errata.views import ValidateView
@@ -78,7 +79,6 @@ def _format_threshold(value: Any) -> str:
 
 
 def _render_rule(name: str, results: Sequence[Result], width: int, name_width: int) -> list[str]:
-    fine = [r for r in results if r.get("level") == "ok"]
     other = [r for r in results if r.get("level") != "ok"]
     blocked = any(r.get("level") == "block" for r in other)
     open_warning = any(r.get("level") == "warn" and not r.get("accepted_by") for r in other)
@@ -87,10 +87,7 @@ def _render_rule(name: str, results: Sequence[Result], width: int, name_width: i
         said = str(results[0].get("message", ""))
         accepted = _format_accepted(results[0])
         return wrap(said + (f"   {accepted}" if accepted else ""), width, f"  {sign} {name.ljust(name_width)}   ")
-    pieces = [f"{len(fine)} of {plural(len(results), 'partition')} ok"]
-    for level in ("block", "warn"):
-        number = sum(r.get("level") == level for r in other)
-        pieces += [f"{number} {level}"] if number else []
+    pieces = list(count_results(results))
     people = sorted({str(r["accepted_by"]) for r in other if r.get("accepted_by")})
     pieces += [f"accepted by {', '.join(people)}"] if people else []
     lines = flow(pieces, width, f"  {sign} {name.ljust(name_width)}   ")

@@ -24,6 +24,7 @@ from errata.cli.render.throttle import (
     render_limits,
 )
 from errata.model.change_log.log_positions import format_position
+from errata.model.kafka.topic_range import ASSUMED_RECORD_BYTES
 from errata.model.kind import ATTEST, RECONCILE, find_kind
 from errata.text.numbers import (
     format_count,
@@ -134,7 +135,8 @@ def _render_scope(view: PlanView, width: int) -> Iterator[str]:
 
 def _render_computation(view: PlanView, width: int) -> Iterator[str]:
     """How the partitions are computed and checked, and what gets them afterwards."""
-    yield from format_labelled("chunks", _describe_chunks(view.chunks, view.grain), width)
+    is_assumed = any(source.kafka for source in view.inputs)
+    yield from format_labelled("chunks", _describe_chunks(view.chunks, view.grain, is_assumed=is_assumed), width)
     yield from render_first_steps(view, width)
     yield from format_labelled("estimate", _describe_estimate(view), width)
     yield from render_limits(view, width)
@@ -234,8 +236,9 @@ def _describe_input(source: InputView, grain: str) -> list[str]:
         pieces.append(f"ends of transactions of {source.transactions_of}")
     if source.kafka:
         pieces.append(_describe_offsets(source.offsets))
-    else:
-        pieces.append(plural(source.file_count, "file") + (" pinned" if source.files or source.recording else ""))
+        size = f"{format_size(source.bytes)} assumed, at {ASSUMED_RECORD_BYTES} bytes a record"
+        return [*pieces, f"about {format_count(source.rows)} records", size]
+    pieces.append(plural(source.file_count, "file") + (" pinned" if source.files or source.recording else ""))
     return [*pieces, format_size(source.bytes), f"{format_count(source.rows)} rows" if source.rows else ""]
 
 
@@ -279,7 +282,7 @@ def _describe_code(view: PlanView) -> list[str]:
     return pieces
 
 
-def _describe_chunks(chunks: tuple[ChunkView, ...], grain: str) -> list[str]:
+def _describe_chunks(chunks: tuple[ChunkView, ...], grain: str, *, is_assumed: bool) -> list[str]:
     if not chunks:
         return ["none"]
     shapes = Counter(len(chunk.partitions) for chunk in chunks)
@@ -290,7 +293,7 @@ def _describe_chunks(chunks: tuple[ChunkView, ...], grain: str) -> list[str]:
     else:
         shape = f"{format_exact(len(chunks))} of {min(shapes)} to {format_units(max(shapes), grain)}"
     each = [chunk.bytes for chunk in chunks]
-    told = [shape, f"about {format_size(sum(each) // len(each))} each"]
+    told = [shape, f"about {format_size(sum(each) // len(each))} each{' by assumed sizes' if is_assumed else ''}"]
     largest = max(each)
     return told + ([f"largest {format_size(largest)}"] if largest > 2 * sum(each) // len(each) else [])
 
@@ -302,8 +305,10 @@ def _describe_estimate(view: PlanView) -> list[str]:
     basis = f"(basis: {estimate.basis})" if estimate.basis else ""
     # files are not opened at planning, so a sum over the other inputs would be too low
     known = estimate.rows and not any(source.files or source.recording for source in view.inputs)
-    rows = f"{format_count(estimate.rows)} rows" if known else ""
-    return [rows, format_size(estimate.bytes), span, format_money(estimate.usd), basis]
+    is_assumed = any(source.kafka for source in view.inputs)
+    rows = f"{'about ' if is_assumed else ''}{format_count(estimate.rows)} rows" if known else ""
+    size = f"{format_size(estimate.bytes)}{' assumed' if is_assumed else ''}"
+    return [rows, size, span, format_money(estimate.usd), basis]
 
 
 def _render_gate(view: PlanView, width: int) -> Iterator[str]:

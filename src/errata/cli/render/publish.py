@@ -32,6 +32,8 @@ def render_publish(view: PublishView, width: int) -> list[str]:
         lines += wrap(told, width, "  ")
     lines += [f"  {line}" for line in render_copies(view.copies, view.grain, width - 2)]
     lines += render_warnings(view.warnings, width, "  ! ", shown=[copy.error for copy in view.copies])
+    for line in view.owed:
+        lines += wrap(line, width, "  still owed: ")
     lines += [f"  {line}" for line in render_released(None, view.release, width - 2)]
     lines += render_break_glass(view.break_glass, width)
     lines += [f"  {line}" for line in render_mode(view.single_user)]

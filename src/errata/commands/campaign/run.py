@@ -22,9 +22,11 @@ from errata.commands.publish.holds import wait_for_any
 from errata.commands.publish.publish import publish_run
 from errata.commands.publish.validate import validate_run
 from errata.errors import (
+    ErasureListMoved,
     ErrataError,
     PublishConflict,
     PublishHeld,
+    Rebased,
     Refused,
     ScopeLocked,
     StateRefused,
@@ -35,6 +37,7 @@ from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.run import RunState
 from errata.model.waves import list_waves
+from errata.publishing.erasure import MOST_VERDICTS
 from errata.text.numbers import plural
 from errata.views.campaign import CampaignView
 from errata.worker.heartbeat import write_lease
@@ -110,17 +113,24 @@ def _find_exit_code(view: CampaignView, problems: Sequence[ErrataError]) -> int:
 def _advance_beside_others(
     workspace: Workspace, actor: Actor, campaign_id: str, name: str, *, publish: bool, parallel: int
 ) -> None:
-    """Bring one member as far as it goes; that another process did a step first, or is publishing it, is no problem."""
+    """Bring one member as far as it goes; that another process did a step first, or is publishing it, is no problem.
+
+    Nor is it one that a live write won, or that someone was erased: then chunks of it are computed again.
+    """
     for _ in range(_TRIES):
         before = _read_run_state(workspace, campaign_id, name)
         try:
             return _advance(workspace, actor, campaign_id, name, publish=publish, parallel=parallel)
+        except ErasureListMoved:
+            raise  # it was judged again as often as one command does
         except (ScopeLocked, StateRefused) as refused:
             now = _read_run_state(workspace, campaign_id, name)
             if now is S.PUBLISHING and publish:
                 _wait_for_publisher(workspace, campaign_id, name, refused)
             elif now is before:
                 raise
+        except Rebased as again:
+            workspace.narrate(f"{name}: {again.message}")  # its chunks are computed again
         except PublishConflict:
             # the commit that it met is the run's own if another process has published it meanwhile
             if before is S.PUBLISHED or _read_run_state(workspace, campaign_id, name) is not S.PUBLISHED:
@@ -172,7 +182,20 @@ def _advance(workspace: Workspace, actor: Actor, campaign_id: str, name: str, *,
     # a publication that was killed is settled by repeating it
     state = workspace.ledger.runs.get(run_id).state
     if publish and (state is S.PUBLISHING or (state in _CAN_PUBLISH and _may_publish(workspace, actor, run_id))):
-        publish_run(workspace, actor, run_id, None, by_itself=True)
+        _publish(workspace, actor, run_id)
+
+
+def _publish(workspace: Workspace, actor: Actor, run_id: str) -> None:
+    """Publish a member; it is judged again first, a few times, if subjects were erased after its verdict."""
+    for looks_left in range(MOST_VERDICTS - 1, -1, -1):
+        try:
+            publish_run(workspace, actor, run_id, None, by_itself=True)
+            return
+        except ErasureListMoved as moved:
+            if not looks_left:
+                raise
+            workspace.narrate(f"{moved.message}; this is done now")
+        validate_run(workspace, actor, run_id, {})
 
 
 def _start(workspace: Workspace, actor: Actor, found: CampaignState, name: str) -> str | None:

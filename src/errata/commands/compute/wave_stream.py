@@ -37,6 +37,7 @@ from errata.ledger import RunRecord, WaveRecord
 from errata.model.audit import Actor
 from errata.model.run import FINAL, RunState
 from errata.model.waves import WaveState
+from errata.publishing.erasure import MOST_VERDICTS
 from errata.publishing.waves import find_next_wave, find_stop_reason, turn_view
 from errata.text.exceptions import first_line
 from errata.text.numbers import format_moment, plural
@@ -46,8 +47,6 @@ _POLL_SECONDS = 0.5
 _RETRY_SECONDS = 60.0
 """How long a wave waits after a refusal, each of which is audited."""
 _PAY_SECONDS = 30.0
-_MOST_VERDICTS = 3
-"""Verdicts on one wave, if subjects are erased between each of them and its publication."""
 _WAITS = (ApprovalRefused, PublishHeld, ScopeLocked)
 """What a wave may wait for while the rest is computed: a person, a pause, a consumer, another publisher."""
 
@@ -76,18 +75,23 @@ class WaveStream:
         staged = next((one for one in computed if one.state is WaveState.STAGED), None)
         if staged is None:
             return False
+        if self._judge(staged):
+            failpoint("waves.after_verdict")
+            self.done += 1
+        return True
+
+    def _judge(self, wave: WaveRecord) -> bool:
+        """Judge a wave; False if another process did meanwhile."""
         try:
-            validate_run(self.workspace, self.actor, self.run_id, {}, wave=staged.n)
-        except Rebased as live_won:
-            self.workspace.narrate(live_won.message)  # its chunks are computed again
+            validate_run(self.workspace, self.actor, self.run_id, {}, wave=wave.n)
+        except Rebased as again:
+            self.workspace.narrate(again.message)  # its chunks are computed again
         except NeedsAcceptance as waits:
-            self.workspace.narrate(f"wave {staged.n} waits: {waits.message}")
+            self.workspace.narrate(f"wave {wave.n} waits: {waits.message}")
         except StateRefused:
-            if not self._has_moved(staged):
+            if not self._has_moved(wave):
                 raise
-            return True
-        failpoint("waves.after_verdict")
-        self.done += 1
+            return False
         return True
 
     def publish_next(self) -> bool:
@@ -160,13 +164,10 @@ class WaveStream:
     def _judge_again(self, upcoming: WaveRecord, moved: ErasureListMoved) -> bool:
         """Judge a wave once more whose verdict is older than the list of erased subjects; it is tried again then."""
         self.verdicts[upcoming.n] = self.verdicts.get(upcoming.n, 1) + 1
-        if self.verdicts[upcoming.n] > _MOST_VERDICTS:
+        if self.verdicts[upcoming.n] > MOST_VERDICTS:
             raise moved
         self._say(f"{moved.message}; this is done now")
-        try:
-            validate_run(self.workspace, self.actor, self.run_id, {}, wave=upcoming.n)
-        except Rebased as again:
-            self.workspace.narrate(again.message)  # its chunks are computed again
+        self._judge(upcoming)
         return True
 
     def _has_moved(self, seen: WaveRecord) -> bool:

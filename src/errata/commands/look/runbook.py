@@ -39,7 +39,10 @@ def build_runbook(workspace: Workspace, actor: Actor, run_id: str) -> RunbookVie
             **dict(_list_decisions(workspace, run, plan, entries)),
             **dict(_list_ends(workspace, run, entries, notes)),
         }
-        steps = list_steps(actions, dict(_list_not_needed(manifest)), _list_commands(workspace, run))
+        not_needed = dict(_list_not_needed(manifest))
+        if "published" in actions and not any(map(_is_followed, workspace.ledger.outbox.list(run_id=run.run_id))):
+            not_needed["watched"] = "no copy or consumer follows it"
+        steps = list_steps(actions, not_needed, _list_commands(workspace, run))
         return RunbookView(run.run_id, run.product, run.state.value, steps, notes)
 
     return workspace.ledger.read_together(read)

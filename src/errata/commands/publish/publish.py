@@ -18,7 +18,8 @@ from errata.delivery.alarms import raise_alarm
 from errata.delivery.copies.retention import count_kept_days
 from errata.delivery.copies.run_copies import run_copy_lines
 from errata.delivery.obligations import PUBLISHED, list_owed
-from errata.delivery.payment import pay
+from errata.delivery.payment import PaymentReport, pay
+from errata.delivery.unpaid import describe_unpaid
 from errata.errors import PublishConflict, ScopeLocked, StateRefused
 from errata.gate.warnings import find_verdict_acceptances
 from errata.ledger import CandidateRecord, PartitionState
@@ -28,7 +29,7 @@ from errata.model.audit import Actor
 from errata.model.duration import to_days
 from errata.model.manifest import Manifest
 from errata.model.partition import format_partition_list, format_ranges
-from errata.model.refs import pre_tag, undo_branch
+from errata.model.refs import FIRST_PROPERTY, pre_tag, undo_branch
 from errata.model.run import RunState
 from errata.model.side_tables import find_side_table, is_side_table_mode
 from errata.model.table import DataFile, find_columns_to_add, group_by_partition
@@ -170,7 +171,7 @@ def _finish_publication(
 ) -> PublishView:
     """Pay what a publication owes after it has landed, tidy up, and build the view."""
     # before tidying up: payments may need the tags that are removed then
-    followed = pay(context.workspace, context.actor, table=context.run.table, settle=False).warnings
+    followed = pay(context.workspace, context.actor, table=context.run.table, settle=False)
     wave, context = context, context.widen().reload()
     run, waves = context.run, context.ledger.waves.list(context.run_id)
     warnings, live_commits = _tidy_up(context, done.snapshot_id)
@@ -189,7 +190,8 @@ def _finish_publication(
         seconds=round(time.monotonic() - started, 3),
         undo_until=_undo_deadline(context.workspace.now(), context.manifest),
         grain=context.manifest.target.grain.value,
-        warnings=(*late, *followed, *warnings),
+        warnings=(*late, *followed.warnings, *warnings),
+        owed=_list_unpaid(context, followed),
         # it is out, so whether the release would still count no longer matters
         release=released_view(context.workspace, replace(wave.run, state=RunState.PUBLISHED), context.manifest),
         break_glass=find_last_break_glass(context.workspace, run.run_id),
@@ -257,7 +259,7 @@ def _report_already_published(
             hint=set_back[0].next,
             partitions=[name for one in set_back for name in one.partitions],
         )
-    followed = pay(context.workspace, context.actor, table=context.run.table, settle=False).warnings
+    followed = pay(context.workspace, context.actor, table=context.run.table, settle=False)
     context = context.widen()
     waves = context.ledger.waves.list(context.run_id)
     last = context.ledger.publications.latest_landed(context.run_id, "publish")
@@ -280,11 +282,17 @@ def _report_already_published(
         break_glass=find_last_break_glass(context.workspace, context.run_id),
         single_user=bool(last.release.get("single_user")),
         landed_on=find_side_table(context.manifest),
-        warnings=tuple(followed),
+        warnings=tuple(followed.warnings),
+        owed=_list_unpaid(context, followed),
         waves=wave_views(context.workspace, context.run, waves),
         turn=turn_view(context.workspace, context.run, context.manifest, waves),
         copies=run_copy_lines(context.workspace, context.run),
     )
+
+
+def _list_unpaid(context: RunContext, followed: PaymentReport) -> tuple[str, ...]:
+    items = context.ledger.outbox.list(run_id=context.run_id)
+    return tuple(describe_unpaid(items, context.manifest, followed))
 
 
 def _tidy_up(context: RunContext, snapshot_id: str) -> tuple[tuple[str, ...], int]:
@@ -315,7 +323,8 @@ def _find_shape_changes(version: TableVersion, manifest: Manifest, snapshot_id: 
 def _count_live_commits(version: TableVersion, manifest: Manifest) -> int:
     """Number of commits by others to main between planning and publishing."""
     history = version.history(manifest.target.base_snapshot_id, ())
-    return sum(1 for commit in history.commits if not commit.summary.get("errata.publication"))
+    own = {"errata.publication", FIRST_PROPERTY}
+    return sum(1 for commit in history.commits if own.isdisjoint(commit.summary))
 
 
 def _undo_deadline(now: datetime, manifest: Manifest) -> str:

@@ -14,6 +14,7 @@ from errata.delivery.copies.run_copies import run_copy_lines
 from errata.delivery.obligations import ROLLED_BACK, list_owed
 from errata.delivery.payment import pay
 from errata.delivery.topics.topic_items import list_sent
+from errata.delivery.unpaid import describe_unpaid
 from errata.errors import PublishConflict, RunExpired, StateRefused
 from errata.gate.measure.names import content_columns
 from errata.ledger import PartitionState, PublicationRecord, RunRecord
@@ -90,8 +91,7 @@ def roll_back_run(
     sent = list_sent(workspace, manifest, list(find_origins(workspace, run, scope)), scope)
     done, left_out = _commit_rollback(context, scope, reason)
     # after the commit is recorded: only what has landed owes anything
-    for warning in pay(workspace, actor, table=run.table, settle=False).warnings:
-        workspace.narrate(f"WARNING: {warning}")
+    _pay_owed(context)
     stale = note_stale_readers(workspace, actor, workspace.ledger.publications.get(done.publication_id), left)
     sweep_refs(workspace, actor, run.table)
     run = workspace.ledger.runs.get(run.run_id)
@@ -334,6 +334,15 @@ def _unpublished_error(
     )
 
 
+def _pay_owed(context: RunContext) -> None:
+    """Pay what can be paid now, and say what is still owed."""
+    followed = pay(context.workspace, context.actor, table=context.run.table, settle=False)
+    for warning in followed.warnings:
+        context.workspace.narrate(f"WARNING: {warning}")
+    for line in describe_unpaid(context.ledger.outbox.list(run_id=context.run_id), context.manifest, followed):
+        context.workspace.narrate(f"still owed: {line}")
+
+
 def _report_already_rolled_back(
     context: RunContext,
     asked: Sequence[str],
@@ -351,8 +360,7 @@ def _report_already_rolled_back(
         context.ledger.audit.record_refusal(context.run_id, context.actor, "rollback", error.message)
         raise error
     last = context.ledger.publications.latest_landed(context.run_id, "rollback")
-    for warning in pay(context.workspace, context.actor, table=context.run.table, settle=False).warnings:
-        context.workspace.narrate(f"WARNING: {warning}")
+    _pay_owed(context)
     # a process may have died between the rollback and the note
     stale = note_stale_readers(context.workspace, context.actor, last, left)
     return RollbackView(

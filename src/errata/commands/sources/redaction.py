@@ -7,7 +7,7 @@ expire; then its bytes are deleted. A process that dies in between is finished b
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,11 +26,13 @@ from errata.model.recording.recorded_file import (
     describe_redacted,
     name_place,
 )
+from errata.model.recording.subject_names import SubjectNames
 from errata.model.run import FINAL, RUN_MOVES, RunState
 from errata.publishing.readers.ready_table import owe_ready
 from errata.workspace import Workspace
 
 IsErased = Callable[[str], bool]
+_LOG_STAYS = "it has changes of erased subjects, and a change log would be wrong without some of its messages"
 _NOTHING_READS_IT = f"{ERASURE}: removed, because nothing reads it"
 
 
@@ -58,18 +60,18 @@ class Redaction:
 
 
 def redact_recordings(
-    workspace: Workspace, actor: Actor, subjects: Mapping[str, Sequence[str]], is_erased: IsErased, reason: str
+    workspace: Workspace, actor: Actor, subjects: Mapping[str, SubjectNames], is_erased: IsErased, reason: str
 ) -> Redaction:
     """Take the rows of erased subjects out of the recordings of some sources; safe to repeat.
 
-    ``subjects`` maps each source to the columns of its files that identify data subjects, by every name that they have
-    had; ``is_erased`` says whether an id is on the list, such as ``lambda id: hashed(id) in listed``. The reason is
-    kept for good and must name nobody. Roles are checked by the caller.
+    ``subjects`` maps each source to the names by which its files identify data subjects; ``is_erased`` says whether an
+    id is on the list, such as ``lambda id: hashed(id) in listed``. The reason is kept for good and must name nobody.
+    Roles are checked by the caller.
     """
     done: list[RedactedFile] = []
     unproven: dict[str, str] = {}
     runs: dict[str, None] = {}
-    for source, columns in sorted(subjects.items()):
+    for source, names in sorted(subjects.items()):
         # half of a recording that nobody has finished; it is read again
         for path in sorted((Path(workspace.project.root) / WORKING_DIRECTORY).glob(f"{source}-*")):
             shutil.rmtree(path, ignore_errors=True)
@@ -79,7 +81,7 @@ def redact_recordings(
             if one.is_erased:  # a process died before its bytes were gone
                 runs |= dict.fromkeys(_remove(workspace, actor, one, one.why, reason))
                 continue
-            found = _redact(workspace, actor, one, columns, is_erased, reason)
+            found = _redact(workspace, actor, one, names, is_erased, reason)
             if isinstance(found, RedactedFile):
                 done.append(found)
                 told = _NOTHING_READS_IT if found.redacted_as is None else describe_redacted(found.redacted_as)
@@ -90,23 +92,25 @@ def redact_recordings(
 
 
 def _redact(
-    workspace: Workspace, actor: Actor, one: RecordedFile, columns: Sequence[str], is_erased: IsErased, reason: str
+    workspace: Workspace, actor: Actor, one: RecordedFile, names: SubjectNames, is_erased: IsErased, reason: str
 ) -> RedactedFile | str:
     """What became of a file that has to go; otherwise why it is not proven to be about others, if it is not."""
     store, ledger = workspace.engines.recordings, workspace.ledger.recordings
     source = workspace.project.sources.get(one.source) or Source(one.source, one.format)
-    wanted = {name.lower() for name in columns}
-    known = [name for name in one.columns if name.lower() in wanted]
+    known = names.find_in(tuple(one.columns))
     counts = one.status is FileStatus.ACCEPTED
-    if counts and one.rows > one.bad_rows and not known:
-        return f"it has no column {' or '.join(columns)}"
-    found = store.redact(one, source, known or columns, is_erased)
+    if counts and one.rows > one.bad_rows and known is None:
+        return f"it has no {names.describe()}"
+    known = known or names
+    found = store.redact(one, source, known, is_erased)
     if not found.erased and (counts or not (found.bad or found.flaw)):
         if found.flaw:
             return found.flaw
         return f"{found.bad} of its lines are no rows" if found.bad else ""
     if not counts:  # nothing reads it, and what cannot be read may be about anyone
         return RedactedFile(one.file_id, one.source, one.name, one.sha256, found.erased, found.bad)
+    if known.is_log:
+        return _LOG_STAYS
     seen, intake = build_redacted(one, found, ledger.list(one.source))
     stored = store.store_redacted(one, source, known, is_erased, name_place(seen, intake))
     failpoint("redact.after_store")

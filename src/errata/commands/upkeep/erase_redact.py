@@ -8,10 +8,10 @@ import string
 from errata.approval.permissions import require_role
 from errata.commands.sources.redaction import redact_recordings
 from errata.commands.upkeep.erase import refuse_id_in_reason
-from errata.commands.upkeep.erased_places import list_recorded_names
 from errata.model.audit import Actor
 from errata.model.product import Role
 from errata.model.product.erasure import format_erased_count
+from errata.model.recording.subject_names import SubjectNames, list_subject_names
 from errata.text.escape import require_reason
 from errata.views import RedactedFileView, RedactionView
 from errata.workspace import Workspace
@@ -30,18 +30,13 @@ def redact_erased(workspace: Workspace, actor: Actor, reason: str) -> RedactionV
     words = {*re.findall(r"[\w-]+", reason), *(word.strip(string.punctuation) for word in reason.split())}
     if any(map(is_erased, words)):
         raise refuse_id_in_reason("no recording was changed")
-    subjects: dict[str, dict[str, None]] = {}
+    subjects: dict[str, SubjectNames] = {}
     for product in workspace.project.products.values():
         for source in product.inputs:
             if source.recording is not None and source.subjects:
-                subjects.setdefault(source.recording, {}).update(dict.fromkeys(list_recorded_names(source)))
-    done = redact_recordings(
-        workspace,
-        actor,
-        {source: tuple(names) for source, names in subjects.items()},
-        is_erased,
-        reason,
-    )
+                before = subjects.get(source.recording, SubjectNames())
+                subjects[source.recording] = before | list_subject_names(source)
+    done = redact_recordings(workspace, actor, subjects, is_erased, reason)
     files = tuple(
         RedactedFileView(one.file_id, one.source, one.name, format_erased_count(one.rows), one.redacted_as)
         for one in done.files

@@ -12,11 +12,14 @@ from errata.model.product import Input, Product
 from errata.model.product.erasure_place import HOLDS, UNKNOWN, Place, describe_deleted_copies, describe_state, is_over
 from errata.model.recording.declaration import Source
 from errata.model.recording.recorded_file import FileStatus
+from errata.model.recording.subject_names import list_subject_names
 from errata.model.refs import emitted_table, quarantine_table
 from errata.model.side_tables import CORRECTION_COLUMNS
 from errata.workspace import Workspace
 
-_JSON, _EMITTED = ("row",), ("key", "value")
+_JSON, _EMITTED, _MESSAGE = ("row",), ("key", "value"), ("value",)
+_REDACTED = "errata erase redact takes the rows out"
+_LOG_ENDS = "its keep ends, or a correction supersedes it and errata erase redact removes it: a log keeps its messages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,13 @@ class Search:
 
     def _search_input(self, source: Input) -> Iterator[Place]:
         if source.table is not None:
-            states = self.workspace.engines.subject_search.find_states(source.table, source.subjects, self.ids)
-            if any(held.ref == "main" for held in states):
+            search = self.workspace.engines.subject_search
+            if source.cdc is not None:  # rows are inside the messages
+                is_held = search.find_in_json(source.table, _MESSAGE, self.ids)
+            else:
+                states = search.find_states(source.table, source.subjects, self.ids)
+                is_held = any(held.ref == "main" for held in states)
+            if is_held:
                 yield Place("source", source.table, HOLDS, None, "its owner deletes the rows; runs leave them out")
         elif source.recording is not None:
             yield from self._search_recordings(source)
@@ -70,20 +78,21 @@ class Search:
             yield Place("files", source.location, UNKNOWN, None, "their owner deletes the rows; runs leave them out")
 
     def _search_recordings(self, given: Input) -> Iterator[Place]:
-        columns = list_recorded_names(given)
+        names = list_subject_names(given)
         store, declared = self.workspace.engines.recordings, self.workspace.project.sources
         for file in self.workspace.ledger.recordings.list(str(given.recording)):
             source = declared.get(file.source) or Source(file.source, file.format)
             if file.status is FileStatus.EXPIRED:
                 continue
-            ends = "errata erase redact takes the rows out"
+            known, counts = names.find_in(tuple(file.columns)), file.status is FileStatus.ACCEPTED
+            found = store.redact(file, source, known or names, self.ids.__contains__)
             name, until = f"{file.source}/{file.name} ({file.file_id[:8]})", file.keep_until[:10] or None
-            known = [column for column in file.columns if column.lower() in {name.lower() for name in columns}]
-            found = store.redact(file, source, known or columns, self.ids.__contains__)
             if found.erased:
-                yield Place("recording", name, HOLDS, until, ends)
-            elif found.bad or found.flaw or (found.rows and not known):  # it could be about anyone
-                yield Place("recording", name, UNKNOWN, until, ends)
+                stays = counts and names.is_log
+                yield Place("recording", name, HOLDS, until, _LOG_ENDS if stays else _REDACTED)
+            elif found.bad or found.flaw or (found.rows and known is None):  # it could be about anyone
+                goes = not counts and (found.bad or found.flaw)
+                yield Place("recording", name, UNKNOWN, until, _REDACTED if goes else "its keep ends")
 
     def _list_unsearched_recordings(self) -> Iterator[Place]:
         """Sources with files in which nobody can look, because no input says which columns name subjects."""
@@ -140,9 +149,3 @@ class Search:
         items = [item for item in self.workspace.ledger.outbox.list() if item.consumer == name]
         newest = max((item.ended_at for item in items if item.ended_at), default="")
         return datetime.fromisoformat(newest) if newest else self.workspace.now()
-
-
-def list_recorded_names(source: Input) -> tuple[str, ...]:
-    """Columns of subjects by every name that recorded files have had for them."""
-    renamed = [old for era in source.eras for old, new in era.rename.items() if new in source.subjects]
-    return (*source.subjects, *renamed)

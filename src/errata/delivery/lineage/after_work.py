@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from errata.workspace import Workspace
 
 _SECONDS = 5.0
-"""How long sending goes on; an event that was started is finished."""
+"""How long sending may take; an event that was started is finished."""
 
 
 @contextmanager

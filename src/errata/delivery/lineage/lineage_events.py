@@ -58,7 +58,7 @@ class _Record:
         return tuple(build_input(self.workspace.project, pin) for pin in self.manifest.inputs)
 
     def tell(self, moment: Moment) -> Iterator[LineageEvent]:
-        """The events of a moment. Of a chunk and a verdict, the start is told together with the end."""
+        """The events of a moment. Of a chunk and a verdict, the start comes together with the end."""
         match moment.subject:
             case Subject.CORRECTION:
                 yield self._tell_correction(moment)

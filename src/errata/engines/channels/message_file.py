@@ -36,7 +36,7 @@ def append_message(place: str, message: Message) -> dict[str, Any]:
 
 
 def append_lines(place: str, lines: Sequence[bytes]) -> None:
-    """Append these lines together, whoever else appends, and wait until the disk has them."""
+    """Append these lines together, also if another process appends, and wait until the disk has them."""
     try:
         Path(place).parent.mkdir(parents=True, exist_ok=True)
         with Path(place).open("a+b") as file:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from errata.engines.kafka.clients import KafkaClients
 from errata.engines.retry import retry
-from errata.errors import EngineError, NotFound
+from errata.errors import EngineError, ErrataError, NotFound
 from errata.model.kafka.declaration import KafkaCluster, KafkaTopic, build_record_schema
 from errata.model.kafka.topic_range import (
+    ASSUMED_RECORD_BYTES,
     BROKER,
     LogState,
     OffsetRange,
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 _SECONDS = 20.0
-_ASSUMED_BYTES = 400
-"""Size of a record for estimates: brokers do not tell it."""
 
 
 class KafkaTopics(KafkaClients):
@@ -49,7 +49,7 @@ class KafkaTopics(KafkaClients):
     def read_input(self, source: Input, grain: Grain, partitions: Sequence[str]) -> InputState:
         """Offsets of each partition, found by the times of records and widened by the lateness."""
         assert source.kafka is not None  # noqa: S101 - only such inputs come here
-        topic, admin = source.kafka, self._open(source.kafka.cluster)
+        topic = source.kafka
         state = self._require(source, topic)
         if source.partition is None:
             return _build_whole(source, topic, state)
@@ -57,15 +57,18 @@ class KafkaTopics(KafkaClients):
         for name in partitions:
             start, end = start_of(grain, name), end_of(grain, name)
             bounds[name] = (_to_ms(start - late), _to_ms(end + late), _to_ms(start), _to_ms(end))
-        found = self._find_offsets(admin, topic.topic, state, {one for each in bounds.values() for one in each})
+        found = self._find_offsets(topic, state, {one for each in bounds.values() for one in each})
         offsets: dict[str, tuple[OffsetRange, ...]] = {}
         sizes: dict[str, PartitionSize] = {}
+        near_only = set()
         for name, (first, last, begin, until) in bounds.items():
             ranges = seal_ranges(state, found[first], found[last])
             if any(one.size for one in ranges):
                 offsets[name] = ranges
-                rows = max(1, _count_between(state, found[begin], found[until]))
-                sizes[name] = PartitionSize(rows, rows * _ASSUMED_BYTES, 0, fingerprint_ranges(state.topic_id, ranges))
+                rows = _count_between(state, found[begin], found[until])
+                near_only |= set() if rows else {name}
+                mark = fingerprint_ranges(state.topic_id, ranges)
+                sizes[name] = PartitionSize(max(1, rows), max(1, rows) * ASSUMED_RECORD_BYTES, 0, mark)
         return InputState(
             name=source.name,
             kind="kafka",
@@ -78,6 +81,7 @@ class KafkaTopics(KafkaClients):
             schemas=(build_record_schema(topic.value),),
             topic=state,
             offsets=offsets,
+            near_only=frozenset(near_only),
         )
 
     def find_near_miss(self, source: Input) -> NearMiss | None:
@@ -92,6 +96,21 @@ class KafkaTopics(KafkaClients):
         brokers = "1 broker" if len(told.nodes) == 1 else f"{len(told.nodes)} brokers"
         return f"{brokers}, id {told.cluster_id}"
 
+    def find_silent(self, clusters: Iterable[str]) -> dict[str, str]:
+        """Those of these clusters that do not answer, in words; all are asked at once."""
+        asked = {}
+        for name in clusters:
+            with suppress(ErrataError):  # a driver, a setting or a variable is missing
+                asked[name] = self._open(name).describe_cluster(request_timeout=self._timeout)
+        silent = {}
+        for name, future in asked.items():
+            try:
+                self._await(name, future)
+            except EngineError as error:
+                if error.fields.get("silent"):
+                    silent[name] = error.message
+        return silent
+
     def resolve_window(
         self, topic: KafkaTopic, first_ms: int, last_ms: int
     ) -> tuple[TopicState, tuple[OffsetRange, ...]] | None:
@@ -99,7 +118,7 @@ class KafkaTopics(KafkaClients):
         state = self.describe(topic)
         if state is None:
             return None
-        found = self._find_offsets(self._open(topic.cluster), topic.topic, state, (first_ms, last_ms))
+        found = self._find_offsets(topic, state, (first_ms, last_ms))
         return state, seal_ranges(state, found[first_ms], found[last_ms])
 
     def _require(self, source: Input, topic: KafkaTopic) -> TopicState:
@@ -153,23 +172,21 @@ class KafkaTopics(KafkaClients):
             logs=logs,
         )
 
-    def _find_offsets(
-        self, admin: AdminClient, topic: str, state: TopicState, instants: Iterable[int]
-    ) -> dict[int, dict[int, int]]:
+    def _find_offsets(self, topic: KafkaTopic, state: TopicState, instants: Iterable[int]) -> dict[int, dict[int, int]]:
         """First offset at or after each instant, by topic partition; -1 if there is no such record."""
         from confluent_kafka import TopicPartition
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-        numbers = [log.partition for log in state.logs]
+        admin, numbers = self._open(topic.cluster), [log.partition for log in state.logs]
         asked = {
             instant: admin.list_offsets(
-                {TopicPartition(topic, number): OffsetSpec.for_timestamp(max(0, instant)) for number in numbers},
+                {TopicPartition(topic.topic, number): OffsetSpec.for_timestamp(max(0, instant)) for number in numbers},
                 request_timeout=self._timeout,
             )
             for instant in instants
         }
         return {
-            instant: {one.partition: self._await(topic, future).offset for one, future in futures.items()}
+            instant: {one.partition: self._await(topic.cluster, future).offset for one, future in futures.items()}
             for instant, futures in asked.items()
         }
 
@@ -191,10 +208,13 @@ class KafkaTopics(KafkaClients):
             reason = error.args[0]
             if missing_ok and reason.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 return None
+            is_silent = reason.code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT)  # noqa: SLF001 - public names
+            found = f" in {self._timeout:.0f} s" if is_silent else f": {self._redact(reason.str())}"
             raise EngineError(
-                f"Kafka cluster {cluster} did not answer: {self._redact(reason.str())}",
+                f"Kafka cluster {cluster} did not answer{found}",
                 hint="errata doctor looks at every cluster; kafka in errata.yaml has their settings",
                 state="nothing was changed",
+                silent=is_silent,
                 may_pass=reason.retriable() or reason.code() == KafkaError.NOT_LEADER_FOR_PARTITION,
             ) from error
 
@@ -217,7 +237,7 @@ def _build_whole(source: Input, topic: KafkaTopic, state: TopicState) -> InputSt
         location=topic.location,
         column_type=None,
         partitions={},
-        whole=PartitionSize(rows, rows * _ASSUMED_BYTES, 0, fingerprint_ranges(state.topic_id, ranges)),
+        whole=PartitionSize(rows, rows * ASSUMED_RECORD_BYTES, 0, fingerprint_ranges(state.topic_id, ranges)),
         rows_known=False,
         note="every record is read",
         topic=state,

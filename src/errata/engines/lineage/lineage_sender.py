@@ -1,7 +1,7 @@
 """Send lineage events to a file, a collector or a topic, each confirmed before the next.
 
 The events come from openlineage-python, its transports do not: that for Kafka logs a record that was not delivered and
-goes on, that for files neither locks nor waits for the disk, and that for HTTP has no limit on the whole time.
+continues, that for files neither locks nor waits for the disk, and that for HTTP has no limit on the whole time.
 """
 
 from __future__ import annotations

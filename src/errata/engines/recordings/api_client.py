@@ -100,8 +100,8 @@ class ApiClient:
 def build_url(url: str, asked: dict[str, str]) -> str:
     """An address with these parameters, besides its own."""
     parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True)) | asked
-    return urlunsplit(parts._replace(query=urlencode(query)))
+    own = [(name, text) for name, text in parse_qsl(parts.query, keep_blank_values=True) if name not in asked]
+    return urlunsplit(parts._replace(query=urlencode([*own, *asked.items()])))
 
 
 def decode_json(content: bytes, what: str) -> Any:

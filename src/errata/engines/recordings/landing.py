@@ -8,7 +8,7 @@ parse. Everything is read in blocks of 1 MiB.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,6 +41,7 @@ from errata.model.recording.business_range import BusinessRange, RangeFinder, re
 from errata.model.recording.declaration import Source
 from errata.model.recording.recorded_file import Inspection, RecordedFile, Redacted, StoredContent
 from errata.model.recording.row_columns import ROWS_ENDING
+from errata.model.recording.subject_names import SubjectNames
 from errata.ports.recordings import RecordingStore
 
 _REASON = "reason.txt"
@@ -143,7 +144,7 @@ class RecordedFileStore:
             copy_file(system, local, self._open_location(), self._resolve(beside))
         return beside
 
-    def redact(self, one: RecordedFile, source: Source, columns: Sequence[str], is_erased: IsErased) -> Redacted:
+    def redact(self, one: RecordedFile, source: Source, names: SubjectNames, is_erased: IsErased) -> Redacted:
         """See the port."""
         system, stored = self._open_location(), self._resolve(one.place)
         with self._translate(one.name):
@@ -151,20 +152,20 @@ class RecordedFileStore:
                 return Redacted()
             counter = CountingFile(None)
             try:
-                counts = _redact(system, stored, source, columns, is_erased, counter)
+                counts = _redact(system, stored, source, names, is_erased, counter)
             except (UnreadableFile, ValueError) as problem:  # pyarrow's errors are values that are wrong
                 return Redacted(flaw=str(problem))
         return Redacted(counts.rows, counts.erased, counts.bad, counter.size, counter.value.hexdigest())
 
     def store_redacted(
-        self, one: RecordedFile, source: Source, columns: Sequence[str], is_erased: IsErased, place: str
+        self, one: RecordedFile, source: Source, names: SubjectNames, is_erased: IsErased, place: str
     ) -> StoredContent:
         """See the port."""
         target, to = self._open_location(), self._resolve(place)
         with self._translate(one.name):
             with open_output(target, to) as file:
                 counter = CountingFile(file)
-                _redact(target, self._resolve(one.place), source, columns, is_erased, counter)
+                _redact(target, self._resolve(one.place), source, names, is_erased, counter)
             if not source.is_text:
                 return StoredContent(place, place, counter.size, counter.value.hexdigest())
             return self._store_rows(place, source, tuple(one.columns))
@@ -219,12 +220,12 @@ def _iterate_text(system: Any, place: str, source: Source, see: Callable[[bytes]
 
 
 def _redact(
-    system: Any, stored: str, source: Source, columns: Sequence[str], is_erased: IsErased, out: CountingFile
+    system: Any, stored: str, source: Source, names: SubjectNames, is_erased: IsErased, out: CountingFile
 ) -> RowCounts:
-    counts, finder = RowCounts(), SubjectFinder(columns, is_erased)
+    counts, finder = RowCounts(), SubjectFinder(names, is_erased)
     if not source.is_text:
         with system.open_input_file(stored) as content:
-            redact_parquet(content, finder, columns, counts, out)
+            redact_parquet(content, finder, counts, out)
         return counts
     blocks = _iterate_text(system, stored, source, lambda _: None)
     with pack_text(out, is_packed=stored.endswith(".gz")) as packed:

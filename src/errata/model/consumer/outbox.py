@@ -53,7 +53,7 @@ class Effect(StrEnum):
 
     @property
     def concerns_data(self) -> bool:
-        """Whether the work on the data goes on differently with it; lineage only tells about that work."""
+        """Whether the work on the data depends on it; lineage only reports that work."""
         return self is not Effect.LINEAGE
 
     @property

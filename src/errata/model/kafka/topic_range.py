@@ -10,6 +10,8 @@ from errata.model.kafka.declaration import KafkaTopic
 
 PRODUCER, BROKER = "CreateTime", "LogAppendTime"
 """Who sets the time of a record."""
+ASSUMED_RECORD_BYTES = 400
+"""Size of a record in estimates: brokers do not tell it."""
 
 
 @dataclass(frozen=True, slots=True)

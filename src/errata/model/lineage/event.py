@@ -10,7 +10,7 @@ from errata.model.lineage.moments import EventKind, Subject
 
 @dataclass(frozen=True, slots=True)
 class RunKey:
-    """What the id of a run is made of: always the same for the same run, whoever writes the event and when."""
+    """What the id of a run is made of: always the same for the same run, in every process and at every time."""
 
     at: str  # an instant on record
     text: str

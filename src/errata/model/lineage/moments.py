@@ -1,7 +1,7 @@
 """Which entries of the audit log are moments of lineage: a run starts or ends, a chunk, a verdict, a rollback. Pure.
 
-OpenLineage wants one START and one end for each run. A correction that goes on after it failed is therefore another run
-of the same job, as the next try of a task is with schedulers; ``attempt`` counts them.
+OpenLineage wants one START and one end for each run. A correction that continues after it failed is therefore another
+run of the same job, as the next try of a task is with schedulers; ``attempt`` counts them.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Moment:
 
 
 def find_run_event(before: str | None, after: str) -> EventKind | None:
-    """The event of a run that moves from one state to another; None if it just goes on.
+    """The event of a run that moves from one state to another; None if it just continues.
 
     >>> find_run_event("approved", "running").value, find_run_event("publishing", "published").value
     ('START', 'COMPLETE')

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 from errata.model.graph.read_rule import rule_of_input
 from errata.model.kafka.topic_range import LostRange, TopicState, find_lost_ranges
-from errata.model.partition import EPOCH, Grain, end_of, start_of
-from errata.model.product import Input
+from errata.model.partition import EPOCH, NULL, Grain, end_of, start_of
+from errata.model.product import Input, Product
 from errata.planning.guardrail_result import GuardrailResult
 from errata.planning.plan_context import PlanContext
 from errata.ports.tables import InputState
-from errata.text.numbers import format_duration
+from errata.text.numbers import format_duration, format_moment
 
 _RULE = "source-retention"
 _SHOWN = 3
@@ -37,6 +37,27 @@ def check_topics(world: PlanContext) -> Iterator[GuardrailResult]:
             yield _refuse_lost(world, source, facts.topic, lost)
         else:
             yield from _check_horizon(world, source, facts.topic)
+
+
+def list_open_windows(
+    product: Product, partitions: Sequence[str], now: datetime
+) -> dict[str, dict[str, dict[str, str]]]:
+    """Product partition → input → partitions of a topic whose records may still arrive, each with until when."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for source in product.inputs:
+        if source.kafka is None or source.is_message_log or source.partition is None:
+            continue
+        rule, late = rule_of_input(source, product.target.grain), timedelta(seconds=source.kafka.lateness_seconds)
+        for name in partitions:
+            ends = {one: end_of(rule.input_grain, one) + late for one in rule.list_reads([name]) if one != NULL}
+            told = {
+                one: f"records of it may arrive until {format_moment(end.isoformat())} UTC"
+                for one, end in ends.items()
+                if end > now
+            }
+            if told:
+                found.setdefault(name, {})[source.name] = told
+    return found
 
 
 def _find_lost_partitions(world: PlanContext, source: Input, facts: InputState) -> Iterator[tuple[str, LostRange]]:

@@ -14,13 +14,13 @@ from errata.model.product import (
     Target,
 )
 from errata.model.product.input_policy import InputPolicy
-from errata.project.build.change_inputs import build_change_input, build_transactions_input, check_change_log
 from errata.project.build.completeness import check_completeness
 from errata.project.build.eras import build_eras, check_row_rules
 from errata.project.build.privacy import check_input_privacy
-from errata.project.build.recordings import check_recording, with_casts
 from errata.project.build.settings import to_absolute
-from errata.project.build.topic_inputs import build_record_eras, check_cluster, check_topic, list_record_columns
+from errata.project.build.sources.change_inputs import build_change_input, build_transactions_input, check_change_log
+from errata.project.build.sources.recordings import check_recording, with_casts
+from errata.project.build.sources.topic_inputs import build_record_eras, check_cluster, check_topic, list_record_columns
 from errata.project.forms import InputForm, ProductForm, narrow
 from errata.project.problems import ProblemReport
 from errata.text.secrets import find_passwords

@@ -35,7 +35,7 @@ def build_lineage(file: ProjectForm, root: Path, report: ProblemReport) -> Linea
 
 
 def check_column_lineage(file: ProductForm, report: ProblemReport) -> None:
-    """Report columns that are said to come from something that is no column of an input."""
+    """Report columns whose declared origin is no column of an input."""
     for column, places in file.made_from.items():
         for n, place in enumerate(places):
             name, dot, found = place.partition(".")

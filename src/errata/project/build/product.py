@@ -37,9 +37,9 @@ from errata.project.build.people import build_approval, build_people, refuse_unr
 from errata.project.build.publish import build_publish
 from errata.project.build.reconcile import build_controls, build_reconciliations
 from errata.project.build.reconstruction import check_reconstruction
-from errata.project.build.recordings import build_sources, check_retention
 from errata.project.build.settings import build_dbt, build_evidence, build_logging, to_absolute, to_absolute_url
 from errata.project.build.sinks import check_sinks
+from errata.project.build.sources.recordings import build_sources, check_retention
 from errata.project.build.throttle import build_signals, build_throttle
 from errata.project.build.watch import check_watch
 from errata.project.forms import ProductForm, ProjectForm, TransformForm, narrow

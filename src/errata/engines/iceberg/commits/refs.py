@@ -14,7 +14,7 @@ from errata.engines.failures import cause_of, classify_error
 from errata.engines.iceberg.commits.java import JavaIceberg, parse_rows
 from errata.engines.retry import TRIES, retry
 from errata.errors import EngineError, RunExpired, StorageRefused
-from errata.model.refs import DAY_MS, FOR_EVER_DAYS, GUARD, pub_tag
+from errata.model.refs import DAY_MS, FIRST_PROPERTY, FOR_EVER_DAYS, GUARD, pub_tag
 
 T = TypeVar("T")
 _APPEND_TRIES = 30  # more than usual: the rows are already computed, and several workers append to the same branch
@@ -127,6 +127,7 @@ def _create_first_snapshot(java: JavaIceberg, name: str) -> None:
     with java.commit(name) as commit:
         if main_head(commit.table()) is None:
             commit.startAppend(None)
+            commit.set(FIRST_PROPERTY, "true")
             commit.finish()
             commit.swap()
 

@@ -16,7 +16,7 @@ from errata.engines.files.changed_sources import build_source_changed, build_top
 from errata.engines.files.source import FileSource
 from errata.engines.kafka.topics import KafkaTopics
 from errata.engines.spark.columns import in_scope, partition_name
-from errata.engines.spark.compute.lineage import build_context, build_lineage, deterministic_id, stamp
+from errata.engines.spark.compute.lineage_columns import build_context, build_lineage, deterministic_id, stamp
 from errata.engines.spark.compute.merge import DELETED, find_merge_violation, mark_deletions, merge_rows
 from errata.engines.spark.compute.output_contract import conform_output, find_null_violation
 from errata.engines.spark.compute.restore import read_restored_rows

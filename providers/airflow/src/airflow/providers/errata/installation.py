@@ -71,8 +71,8 @@ class Command:
             self._log(line.decode("utf-8", "replace").rstrip())
 
 
-async def ask(installation: Installation, arguments: Sequence[str]) -> Outcome:
-    """Run a short command from a trigger, without blocking the others."""
+async def ask(installation: Installation, arguments: Sequence[str], at_most: float | None = None) -> Outcome:
+    """Run a short command from a trigger, without blocking the others; it is killed after ``at_most`` seconds."""
     process = await asyncio.create_subprocess_exec(
         *installation.build_call(arguments),
         env=choose_environment(os.environ),
@@ -80,8 +80,15 @@ async def ask(installation: Installation, arguments: Sequence[str]) -> Outcome:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
-    printed, _ = await process.communicate()
-    return read_outcome(process.returncode or 0, printed.decode("utf-8", "replace"))
+    printed = b""
+    try:
+        printed, _ = await asyncio.wait_for(process.communicate(), at_most)
+    except TimeoutError:
+        pass  # its exit code says that it was killed
+    finally:
+        if process.returncode is None:
+            process.kill()
+    return read_outcome(await process.wait(), printed.decode("utf-8", "replace"))
 
 
 def start_process(call: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]:

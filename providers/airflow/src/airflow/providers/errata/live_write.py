@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from select import select
 from typing import Any, Literal
 
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 from airflow.providers.errata.command import build_live_write
 from airflow.providers.errata.hook import ErrataHook
 from airflow.providers.errata.installation import Installation, start_process
-from airflow.providers.errata.operators.base import RAISED
-from airflow.providers.errata.outcome import choose_course, describe_outcome, read_outcome
+from airflow.providers.errata.operators.base import require_done
+from airflow.providers.errata.outcome import Course, choose_course, describe_outcome, read_outcome
 from airflow.providers.errata.triggers.lease import ErrataLeaseTrigger
 from airflow.providers.standard.decorators.python import _PythonDecoratedOperator
 from airflow.sdk import Context
@@ -23,31 +25,43 @@ from airflow.sdk.bases.decorator import TaskDecorator, task_decorator_factory
 KEEPER = ("cat",)
 """The program that keeps the lease: it ends when its input does, so a killed task leaves no lease behind."""
 SIGN = b"held\n"
+ANSWER_SECONDS = 30.0
+"""How long Errata may take to give a lease, or to end one."""
 
 
-class Frozen(Exception):
-    """A correction has frozen the partitions."""
+class NoLease(Exception):
+    """There is no lease now: a correction has frozen the partitions, or Errata does not answer."""
 
 
 @contextmanager
-def write_lease(installation: Installation, table: str, partitions: str | None, name: str) -> Iterator[None]:
-    """Hold a write lease while the block runs; raises :class:`Frozen` if a correction has the partitions."""
+def write_lease(
+    installation: Installation, table: str, partitions: str | None, name: str, at_most: float = ANSWER_SECONDS
+) -> Iterator[None]:
+    """Hold a write lease while the block runs; raises :class:`NoLease` if there is none within ``at_most`` seconds."""
     call = installation.build_call(build_live_write(table, partitions, name, KEEPER))
-    with tempfile.TemporaryFile() as errors:
-        keeper = start_process(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
-        try:
-            _require_lease(keeper, table)
-            yield
-            if keeper.poll() is not None:
-                raise AirflowException(
-                    f"the lease on {table} ended before the task did; if a correction froze its partitions meanwhile, "
-                    "the publication finds this write as a conflict"
-                )
-        finally:
-            keeper.communicate()  # the end of its input ends the keeper, and thereby the lease
+    keeper = start_process(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        _require_lease(keeper, table, at_most)
+        yield
+        if keeper.poll() is not None:
+            raise AirflowException(
+                f"the lease on {table} ended before the task did; if a correction froze its partitions meanwhile, "
+                "the publication finds this write as a conflict"
+            )
+    finally:
+        _end_lease(keeper)
 
 
-def _require_lease(keeper: subprocess.Popen[bytes], table: str) -> None:
+def _end_lease(keeper: subprocess.Popen[bytes]) -> None:
+    """End the input of the keeper, which ends it and thereby the lease; one that hangs is killed, and expires."""
+    try:
+        keeper.communicate(timeout=ANSWER_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(keeper.pid, signal.SIGKILL)
+        keeper.communicate()
+
+
+def _require_lease(keeper: subprocess.Popen[bytes], table: str, at_most: float) -> None:
     """Read back the sign that the keeper repeats once it runs, which is after Errata has given the lease."""
     assert keeper.stdin is not None and keeper.stdout is not None  # noqa: S101, PT018 (they are pipes)
     try:
@@ -55,22 +69,27 @@ def _require_lease(keeper: subprocess.Popen[bytes], table: str) -> None:
         keeper.stdin.flush()
     except BrokenPipeError:
         pass  # it has ended; its answer says why
+    if not select([keeper.stdout], [], [], at_most)[0]:
+        os.killpg(keeper.pid, signal.SIGKILL)
+        raise NoLease(f"errata live write {table} has not answered within {at_most:.0f} s")
     first = keeper.stdout.readline()
     if first == SIGN:
         return
     printed = first + keeper.stdout.read()
     outcome = read_outcome(keeper.wait(), printed.decode("utf-8", "replace"))
-    if outcome.error.get("code") == "frozen":
-        raise Frozen(describe_outcome("live write", outcome))
-    raise RAISED.get(choose_course(outcome), AirflowException)(describe_outcome(f"live write {table}", outcome))
+    if choose_course(outcome) is Course.RETRY:
+        raise NoLease(describe_outcome("live write", outcome))
+    require_done(f"live write {table}", outcome)
+    raise AirflowException(f"errata live write {table} has ended without a lease; nothing was written")
 
 
 class LiveWriteOperator(_PythonDecoratedOperator):
     """Runs a function that writes a governed table, under a lease.
 
-    If a correction has frozen the partitions, the task gives its slot back and waits for at most ``wait_at_most``. Then
-    it fails (``then="fail"``), or writes without the lease (``then="write"``): the live pipeline comes first, and the
-    correction ends with a conflict instead of overwriting it. Either way it is never delayed for longer.
+    If a correction has frozen the partitions, or Errata does not answer, the task gives its slot back and waits for at
+    most ``wait_at_most``. Then it fails (``then="fail"``), or writes without the lease (``then="write"``): the live
+    pipeline comes first, and the correction ends with a conflict instead of overwriting it. Either way it is not
+    delayed for longer, except by the first and the last try to get the lease, which have ``ANSWER_SECONDS`` each.
     """
 
     template_fields: Sequence[str] = (*_PythonDecoratedOperator.template_fields, "table", "partitions", "job")
@@ -113,13 +132,13 @@ class LiveWriteOperator(_PythonDecoratedOperator):
         try:
             with write_lease(installation, self.table, self.partitions, self.job):
                 return super().execute(context)
-        except Frozen as frozen:
+        except NoLease as why:
             if datetime.now(UTC) < until:
-                self.log.info("waiting until %s at most: %s", until, frozen)
+                self.log.info("waiting until %s at most: %s", until, why)
                 self._defer(installation, until)
             if self.then == "fail":
-                raise AirflowFailException(f"nothing was written within {self.wait_at_most}: {frozen}") from None
-            self.log.warning("writing without a lease, because %s is over: %s", self.wait_at_most, frozen)
+                raise AirflowFailException(f"nothing was written within {self.wait_at_most}: {why}") from None
+            self.log.warning("writing without a lease, because %s is over: %s", self.wait_at_most, why)
         return super().execute(context)
 
     def _defer(self, installation: Installation, until: datetime) -> None:

@@ -13,6 +13,8 @@ GIVEN_UP = frozenset({"declined", "cancelled", "expired", "rolled_back"})
 """The run has ended without a result that readers have."""
 STUCK = frozenset({"failed", "rejected"})
 """A person has to do something about the run, or plan again."""
+ANSWERED = frozenset({"attested", "differs"})
+"""A run that changes nothing has ended with its answer."""
 
 
 class Progress(Enum):
@@ -44,7 +46,7 @@ def judge_release(status: Mapping[str, Any]) -> Progress:
     state, release = status.get("state"), status.get("release") or {}
     if state in PUBLISHED:
         return Progress.REACHED
-    if state in GIVEN_UP | STUCK:
+    if state in GIVEN_UP | STUCK | ANSWERED:
         return Progress.ENDED
     return Progress.REACHED if state == "validated" and release.get("valid") else Progress.WAITING
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, AirflowSkipException
 from airflow.providers.errata.command import build_status
@@ -13,7 +13,14 @@ from airflow.providers.errata.installation import Command, Installation
 from airflow.providers.errata.outcome import Course, Outcome, choose_course, describe_outcome, list_findings
 from airflow.sdk import BaseOperator
 
-RAISED = {Course.SKIP: AirflowSkipException, Course.FAIL: AirflowFailException, Course.RETRY: AirflowException}
+_RAISED = {Course.SKIP: AirflowSkipException, Course.FAIL: AirflowFailException, Course.RETRY: AirflowException}
+
+
+def require_done(command: str, outcome: Outcome) -> Mapping[str, Any]:
+    """The answer of a command that succeeded; otherwise raises what skips, fails or retries the task."""
+    if (course := choose_course(outcome)) is not Course.DONE:
+        raise _RAISED[course](describe_outcome(command, outcome))
+    return outcome.answer
 
 
 class ErrataOperator(BaseOperator):
@@ -44,22 +51,20 @@ class ErrataOperator(BaseOperator):
         finally:
             self._command = None
 
-    def require(self, arguments: Sequence[str], account: str | None = None) -> Outcome:
-        """Run a command, and end the task as its exit code demands unless it succeeded."""
-        outcome = self.call(arguments, account)
-        if choose_course(outcome) is not Course.DONE:
-            self.end_task(arguments[0], outcome)
-        return outcome
+    def require(self, arguments: Sequence[str], account: str | None = None) -> Mapping[str, Any]:
+        """Run a command and return its answer, or end the task as its exit code demands."""
+        return self.judge(arguments[0], self.call(arguments, account))
 
-    def end_task(self, command: str, outcome: Outcome) -> NoReturn:
-        """Log what was found, and raise what skips, fails or retries the task."""
-        for finding in list_findings(outcome.answer):
-            self.log.error(finding)
-        raise RAISED[choose_course(outcome)](describe_outcome(command, outcome))
+    def judge(self, command: str, outcome: Outcome) -> Mapping[str, Any]:
+        """The answer, or the end of the task with what was found in its log."""
+        if outcome.exit_code:
+            for finding in list_findings(outcome.answer):
+                self.log.error(finding)
+        return require_done(command, outcome)
 
-    def read_status(self, run_id: str) -> dict[str, Any]:
+    def read_status(self, run_id: str) -> Mapping[str, Any]:
         """The status of a run, from the ledger."""
-        return dict(self.require(build_status(run_id)).answer)
+        return self.require(build_status(run_id))
 
     def on_kill(self) -> None:
         """Stop the command; what it has finished stays recorded, and a later attempt continues."""

@@ -31,7 +31,7 @@ class ErrataLateOperator(ErrataOperator):
         """Look, and list what is left."""
         outcome = self.call(build_late(self.product, self.parallel))
         if "products" not in outcome.answer:
-            self.end_task("late", outcome)
+            self.judge("late", outcome)
         left = [one for one in outcome.answer["products"] if not outcome.answer.get("ok") and one.get("next")]
         for one in left:
             self.log.warning("%s: %s; next: %s", one["product"], one.get("why") or "a person decides", one["next"])

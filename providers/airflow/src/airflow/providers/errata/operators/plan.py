@@ -69,7 +69,7 @@ class ErrataPlanOperator(ErrataOperator):
             self.product, reason, start=self.start, end=self.end, partitions=self.partitions, stale=self.stale,
             kind=self.kind, canary=self.canary, supersede=earlier["run_id"] if earlier else None,
         )  # fmt: skip
-        plan = self.require(asked, self.requested_by or None).answer
+        plan = self.require(asked, self.requested_by or None)
         self.log.info("planned %s with digest %s", plan["run_id"], plan["manifest_digest"])
         return str(plan["run_id"])
 
@@ -78,6 +78,4 @@ class ErrataPlanOperator(ErrataOperator):
         outcome = self.call(build_status())
         if outcome.error.get("code") == "not-found":
             return []
-        if outcome.exit_code:
-            self.end_task("status", outcome)
-        return list(outcome.answer.get("runs", ()))
+        return list(self.judge("status", outcome).get("runs", ()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowFailException
@@ -24,7 +24,7 @@ class _ChangesTable(ErrataOperator):
         """One event for each range that the run has published, or rolled back."""
         if not self.product:
             return
-        status: Mapping[str, Any] = self.read_status(run_id)
+        status = self.read_status(run_id)
         events = context["outlet_events"][build_alias(self.product)]
         for extra in list_changes(status, kind):
             events.add(build_asset(self.product), extra=extra)

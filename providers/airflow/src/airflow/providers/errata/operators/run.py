@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -10,9 +11,10 @@ from typing import Any, Literal
 
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 from airflow.providers.errata.command import build_run
+from airflow.providers.errata.installation import choose_environment
 from airflow.providers.errata.operators.base import ErrataOperator
 from airflow.providers.errata.run_state import Progress, describe_status, judge_computed
-from airflow.providers.errata.triggers.run import ErrataRunTrigger
+from airflow.providers.errata.triggers.run import ErrataRunTrigger, read_event
 from airflow.sdk import Context, conf
 
 POLL = timedelta(seconds=30)
@@ -72,7 +74,7 @@ class ErrataRunOperator(ErrataOperator):
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> str:  # noqa: ARG002 (Airflow passes it)
         """Continue after the trigger has seen the end."""
-        self._judge(event["status"])
+        self._judge(read_event(event))
         return self.run_id
 
     def _judge(self, status: Mapping[str, Any]) -> Progress:
@@ -94,10 +96,18 @@ class ErrataRunOperator(ErrataOperator):
 
     def _start_workers(self) -> None:
         """Start the program that brings workers; starting it twice brings more workers, which is harmless."""
-        ended = subprocess.run(self.submit, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        ended = subprocess.run(
+            self.submit,
+            env=choose_environment(os.environ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
         for line in ended.stdout.splitlines():
             self.log.info(line)
         if ended.returncode:
             raise AirflowException(
-                f"{self.submit[0]} ended with {ended.returncode}; no worker was started by this task"
+                f"{self.submit[0]} ended with {ended.returncode}; whether it has started workers is not known; "
+                f"errata status {self.run_id} shows what they compute"
             )

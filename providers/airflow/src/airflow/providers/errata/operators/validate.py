@@ -8,7 +8,7 @@ from airflow.providers.errata.command import build_report, build_validate
 from airflow.providers.errata.installation import name_report
 from airflow.providers.errata.links import ReportLink, SparkLink
 from airflow.providers.errata.operators.base import ErrataOperator
-from airflow.providers.errata.outcome import REJECTED, Course, choose_course
+from airflow.providers.errata.outcome import REJECTED
 from airflow.sdk import Context
 
 
@@ -32,8 +32,7 @@ class ErrataValidateOperator(ErrataOperator):
         outcome = self.call(build_validate(self.run_id))
         if outcome.exit_code in {0, REJECTED}:
             self._write_report()
-        if choose_course(outcome) is not Course.DONE:
-            self.end_task("validate", outcome)
+        self.judge("validate", outcome)
         return self.run_id
 
     def _write_report(self) -> None:

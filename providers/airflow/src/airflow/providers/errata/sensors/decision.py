@@ -11,10 +11,9 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.providers.errata.command import build_status
 from airflow.providers.errata.hook import ErrataHook
 from airflow.providers.errata.installation import Command, Installation
-from airflow.providers.errata.operators.base import RAISED
-from airflow.providers.errata.outcome import Course, choose_course, describe_outcome
+from airflow.providers.errata.operators.base import require_done
 from airflow.providers.errata.run_state import AIMS, Progress, describe_decision, describe_status
-from airflow.providers.errata.triggers.run import ErrataRunTrigger
+from airflow.providers.errata.triggers.run import ErrataRunTrigger, read_event
 from airflow.sdk import BaseSensorOperator, Context, conf
 from airflow.sdk.execution_time.hitl import upsert_hitl_detail
 
@@ -74,14 +73,12 @@ class _DecisionSensor(BaseSensorOperator):
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> str:  # noqa: ARG002 (Airflow passes it)
         """Continue after the trigger has seen the decision."""
-        self._judge(event["status"])
+        self._judge(read_event(event))
         return self.run_id
 
     def _read_status(self) -> Mapping[str, Any]:
         outcome = Command(self.installation, self.log.info).run(build_status(self.run_id))
-        if (course := choose_course(outcome)) is not Course.DONE:
-            raise RAISED[course](describe_outcome("status", outcome))
-        return outcome.answer
+        return require_done("status", outcome)
 
     def _judge(self, status: Mapping[str, Any]) -> Progress:
         progress = AIMS[self.aim](status)

@@ -8,8 +8,8 @@ from typing import Any
 from airflow.providers.errata.command import build_ready
 from airflow.providers.errata.hook import ErrataHook
 from airflow.providers.errata.installation import Command
-from airflow.providers.errata.operators.base import RAISED
-from airflow.providers.errata.outcome import NOT_YET, Course, choose_course, describe_outcome
+from airflow.providers.errata.operators.base import require_done
+from airflow.providers.errata.outcome import NOT_YET
 from airflow.sdk import BaseSensorOperator, Context, PokeReturnValue
 
 
@@ -41,7 +41,6 @@ class ErrataReadySensor(BaseSensorOperator):
         outcome = Command(installation, self.log.info).run(build_ready(self.table, self.partitions))
         if outcome.exit_code == NOT_YET:
             return PokeReturnValue(is_done=False)
-        if (course := choose_course(outcome)) is not Course.DONE:
-            raise RAISED[course](describe_outcome("ready", outcome))
-        snapshots = {one["partition"]: one["snapshot_id"] for one in outcome.answer["partitions"]}
+        found = require_done("ready", outcome)["partitions"]
+        snapshots = {one["partition"]: one["snapshot_id"] for one in found}
         return PokeReturnValue(is_done=True, xcom_value=snapshots)

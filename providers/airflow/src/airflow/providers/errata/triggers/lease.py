@@ -1,4 +1,4 @@
-"""Waits until no correction freezes some partitions."""
+"""Waits until no correction freezes some partitions, for a limited time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import Any
 
 from airflow.providers.errata.command import build_live_check
 from airflow.providers.errata.installation import Installation, ask
+from airflow.providers.errata.outcome import Course, choose_course
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 
 class ErrataLeaseTrigger(BaseTrigger):
-    """Asks every ``seconds`` seconds whether partitions are frozen, until they are not or ``until`` has come."""
+    """Asks every ``seconds`` seconds whether partitions are frozen, until they are not or ``until`` has come.
+
+    An Errata that does not answer is asked again.
+    """
 
     def __init__(
         self, installation: dict[str, Any], table: str, partitions: str | None, until: str, seconds: float
@@ -36,8 +40,8 @@ class ErrataLeaseTrigger(BaseTrigger):
         """Look until it is free or time is over; the task tries to get the lease either way."""
         end = datetime.fromisoformat(self.until)
         while (left := (end - datetime.now(UTC)).total_seconds()) > 0:
-            outcome = await ask(Installation(**self.installation), build_live_check(self.table, self.partitions))
-            if outcome.error.get("code") != "frozen":
+            look = build_live_check(self.table, self.partitions)
+            if choose_course(await ask(Installation(**self.installation), look, at_most=left)) is not Course.RETRY:
                 break
             await asyncio.sleep(min(self.seconds, left))
         yield TriggerEvent({"until": self.until})

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.providers.errata.command import build_pause, build_status
 from airflow.providers.errata.installation import Installation, ask
 from airflow.providers.errata.outcome import Course, choose_course, describe_outcome
 from airflow.providers.errata.run_state import AIMS, Progress
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-SHOWN = ("run_id", "product", "state", "next", "failures", "held")
+SHOWN = ("run_id", "product", "state", "next", "failures", "held", "release")
 """Fields of the status that an event has: enough to end the task, and small."""
+
+
+def read_event(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The status of the run in an event; fails the task if it could not be read."""
+    if problem := event.get("problem"):
+        raise AirflowFailException(problem)
+    status: Mapping[str, Any] = event["status"]
+    return status
 
 
 class ErrataRunTrigger(BaseTrigger):
@@ -42,11 +51,10 @@ class ErrataRunTrigger(BaseTrigger):
             outcome = await ask(Installation(**self.installation), build_status(self.run_id))
             course = choose_course(outcome)
             if course is Course.FAIL:
-                yield TriggerEvent({"status": {"run_id": self.run_id, "state": describe_outcome("status", outcome)}})
+                yield TriggerEvent({"problem": describe_outcome("status", outcome)})
                 return
             if course is Course.DONE and AIMS[self.aim](outcome.answer) is not Progress.WAITING:
-                yield TriggerEvent({"status": {key: outcome.answer[key] for key in SHOWN if key in outcome.answer}
-                                    | {"release": outcome.answer.get("release")}})  # fmt: skip
+                yield TriggerEvent({"status": {key: outcome.answer[key] for key in SHOWN if key in outcome.answer}})
                 return
             self.log.info("%s is %s", self.run_id, outcome.answer.get("state", describe_outcome("status", outcome)))
             await asyncio.sleep(self.seconds)

@@ -13,7 +13,7 @@ from errata.model.product.eras import Era, cast_columns, eras_or_default
 from errata.model.recording.business_range import find_pattern_flaw
 from errata.model.recording.declaration import HttpSource, Source
 from errata.model.recording.window_query import find_query_flaw
-from errata.project.build.topic_inputs import check_value
+from errata.project.build.sources.topic_inputs import check_value
 from errata.project.forms import ProjectForm
 from errata.project.problems import Path, ProblemReport
 from errata.project.yaml.problem_texts import hint_nearest

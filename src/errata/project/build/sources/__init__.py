@@ -1,0 +1,1 @@
+"""Build the sources that inputs read: recordings, topics of Kafka, change logs. Pure."""
