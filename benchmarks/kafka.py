@@ -66,7 +66,7 @@ def _measure(bootstrap: str, topic: str, count: int) -> None:
     from errata.model.manifest import InputPin
     from errata.model.partition import Grain
     from errata.model.product import Input
-    from errata.project.build.topic_inputs import build_record_eras, list_record_columns
+    from errata.project.build.sources.topic_inputs import build_record_eras, list_record_columns
 
     jars = list_jars("spark", "kafka")
     fetch_jars(jars=jars)
