@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import errata
+from errata.errors import NotFound
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".tools/orchestrators/bin/python"
@@ -80,17 +81,19 @@ class Orchestrated:
         """The run with this reason as soon as it is in one of these states."""
         until = time.monotonic() + 120
         while time.monotonic() < until:
-            if (self.root / ".errata/ledger.db").exists():
-                for run in self.list_runs(reason):
-                    if run.state in states:
-                        return run
+            for run in self.list_runs(reason):
+                if run.state in states:
+                    return run
             time.sleep(0.2)
         raise AssertionError(f"no run {reason} is {states}: {self.list_runs(reason)}")
 
     def list_runs(self, reason: str) -> list[errata.views.RunLine]:
-        """Every run with this reason."""
+        """Every run with this reason; none before the first plan has made the ledger."""
         with errata.open(str(self.root)) as client:
-            return [run for run in client.runs().runs if run.reason == reason]
+            try:
+                return [run for run in client.runs().runs if run.reason == reason]
+            except NotFound:
+                return []
 
     def decide(self, run_id: str, decision: str) -> None:
         """A decision of bo: approve, decline or release."""
