@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from examples.case_sla.calendars import AS_RECORDED, RESTATED
-from examples.finsight.workshop import DemoError
+from examples.finsight.workshop import DemoError, make_room
 
 HERE = Path(__file__).resolve().parent
 MARKER = ".case-sla-demo"
@@ -17,12 +17,7 @@ IGNORED = (MARKER, "/.errata/", "/lake/", "/logs/", "/report.html", "__pycache__
 
 def lay_out(project: Path, *, chunk_kilobytes: int) -> None:
     """A fresh project directory; an earlier demo in it is deleted, anything else is left alone."""
-    if project.exists() and any(project.iterdir()):
-        if not (project / MARKER).exists():
-            raise DemoError(f"{project} is not empty and not a demo; choose another --directory")
-        shutil.rmtree(project)
-    (project / "logs").mkdir(parents=True)
-    (project / MARKER).touch()
+    make_room(project, MARKER)
     (project / ".gitignore").write_text("".join(f"{line}\n" for line in IGNORED), encoding="utf-8")
     settings = (HERE / "errata.yaml").read_text(encoding="utf-8")
     fitting = settings.replace("{bytes: 500KB}", f"{{bytes: {chunk_kilobytes}KB}}")

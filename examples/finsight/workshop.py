@@ -43,14 +43,19 @@ class Declaring(Protocol):
         """The warehouse as errata.yaml declares it, and its copy as the product file does."""
 
 
-def lay_out(project: Path, warehouse: Declaring | None = None) -> None:
-    """A fresh project directory; an earlier demo in it is deleted, anything else is left alone."""
+def make_room(project: Path, marker: str) -> None:
+    """An empty directory for a demo; an earlier demo in it is deleted, anything else is left alone."""
     if project.exists() and any(project.iterdir()):
-        if not (project / MARKER).exists():
+        if not (project / marker).exists():
             raise DemoError(f"{project} is not empty and not a demo; choose another --directory")
         shutil.rmtree(project)
     (project / "logs").mkdir(parents=True)
-    (project / MARKER).touch()
+    (project / marker).touch()
+
+
+def lay_out(project: Path, warehouse: Declaring | None = None) -> None:
+    """A fresh project directory; an earlier demo in it is deleted, anything else is left alone."""
+    make_room(project, MARKER)
     (project / ".gitignore").write_text("".join(f"{line}\n" for line in IGNORED), encoding="utf-8")
     shutil.copy(HERE / "errata.yaml", project)
     for folder in ("products", "transforms"):

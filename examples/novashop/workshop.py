@@ -12,7 +12,7 @@ from typing import Any
 
 from examples.finsight.background import Background
 from examples.finsight.lake import Lake
-from examples.finsight.workshop import DemoError, environment
+from examples.finsight.workshop import DemoError, environment, make_room
 
 import errata
 from errata.report.page import render_page
@@ -29,12 +29,7 @@ FIRST, SUBTLE, RIGHT = (
 
 def lay_out(project: Path, uri: str) -> None:
     """A fresh project directory; an earlier demo in it is deleted, anything else is left alone."""
-    if project.exists() and any(project.iterdir()):
-        if not (project / MARKER).exists():
-            raise DemoError(f"{project} is not empty and not a demo; choose another --directory")
-        shutil.rmtree(project)
-    (project / "logs").mkdir(parents=True)
-    (project / MARKER).touch()
+    make_room(project, MARKER)
     settings = (HERE / "errata.yaml").read_text("utf-8").replace("POSTGRES", uri)
     (project / "errata.yaml").write_text(settings, "utf-8")
     for folder in ("products", "transforms"):
