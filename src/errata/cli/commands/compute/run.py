@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from errata.client import Client
     from errata.views import RunView
 
-_MOST_VERDICTS = 3
-"""Verdicts on one candidate, if subjects are erased between each of them and its publication."""
-
 
 def run(
     session: Session,
@@ -70,9 +67,12 @@ def run(
 
 def _validate_and_publish(session: Session, client: Client, view: RunView, *, publish: bool) -> int:
     """Validate, and publish if the product needs no person for it; returns the exit code."""
+    # late, because help must not load publishing
+    from errata.publishing.erasure import MOST_VERDICTS
+
     for line in flow(format_run(view), session.width):
         session.narrate(line)
-    for looks_left in range(_MOST_VERDICTS - 1, -1, -1):
+    for looks_left in range(MOST_VERDICTS - 1, -1, -1):
         try:
             return _validate_and_publish_once(session, client, view, publish=publish)
         except ErasureListMoved as moved:
